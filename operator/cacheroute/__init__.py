@@ -1,0 +1,1 @@
+"""Planned prefix-affinity routing for vLLM fleets."""

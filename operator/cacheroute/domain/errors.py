@@ -1,0 +1,9 @@
+"""Errors of the domain layer."""
+
+
+class DomainError(ValueError):
+    """A value that cannot be: the message names what failed, on which object, and what to do."""
+
+
+class PlanFormatError(DomainError):
+    """A stored plan cannot be read back; the message names the field."""

@@ -1,0 +1,60 @@
+"""Routing keys: where a request's key is found and which keys can be planned.
+
+The gateway, the rates and the planner must agree on one spelling of a key, so the rules stand here once:
+the gateway's scanner is generated from these constants. Envoy matches virtual-host domains without regard
+to case, treats a leading or trailing ``*`` as a wildcard and rejects a whole table for one bad domain
+(envoy.config.route.v3.VirtualHost.domains); hence a small alphabet and one case.
+"""
+
+import enum
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+KEY_PUNCTUATION = "._:@/+=~|-"
+"""The characters besides ASCII letters and digits that a key may contain."""
+
+MAX_KEY_LENGTH = 256
+"""The longest key that any plan may allow, in characters."""
+
+_CANONICAL = re.compile(rf"[a-z0-9{re.escape(KEY_PUNCTUATION)}]+")
+
+
+class KeySourceKind(enum.StrEnum):
+    """Where in a request a key is looked for."""
+
+    HEADER = "header"
+    BODY_FIELD = "bodyField"
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """One place to look for a key; header names are lower case, body fields are top-level JSON members."""
+
+    kind: KeySourceKind
+    name: str
+
+
+def canonical_key(raw: str, max_length: int) -> str | None:
+    """Return the one spelling of ``raw`` that is planned, or None where the key cannot be planned.
+
+    A key that is empty, longer than ``max_length`` characters or outside the alphabet is served by the
+    cold route and counted; it never reaches a routing table.
+    """
+    lowered = raw.translate(_ASCII_LOWER)
+    if len(lowered) > max_length or _CANONICAL.fullmatch(lowered) is None:
+        return None
+    return lowered
+
+
+def canonical_model(model: str) -> str:
+    """Return the one spelling of a model name; Envoy matches without regard to case, so the gateway does too."""
+    return model.translate(_ASCII_LOWER)
+
+
+def plannable(keys: Iterable[str], max_length: int) -> bool:
+    """Tell whether every key is already in its canonical spelling."""
+    return all(canonical_key(key, max_length) == key for key in keys)
+
+
+_ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}

@@ -1,0 +1,104 @@
+"""What the user asks for: a RoutingPlan's spec as plain values, with every default filled in."""
+
+import enum
+from dataclasses import dataclass
+
+from cacheroute.domain.fleet import Pool
+from cacheroute.domain.keys import KeySource
+
+ANY_MODEL = "*"
+"""Stands for every model that no other plan on the gateway claims."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PlanRef:
+    """Names one RoutingPlan."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Mode(enum.StrEnum):
+    """Whether the plan routes or only reports."""
+
+    SHADOW = "Shadow"
+    """Plan and report; every request is routed by power of two choices."""
+    ACTIVE = "Active"
+    """Admitted keys are routed by plan."""
+
+
+class PolicyName(enum.StrEnum):
+    """Which planner."""
+
+    PAPER = "Paper"
+    """Algorithm 1 of CacheRoute (arXiv 2608.19677), from scratch each interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatesSpec:
+    """How per-key rates are measured.
+
+    Attributes:
+        window_seconds: length of the rate window, seconds.
+        min_coverage_percent: share of the connected proxies whose counters must be present, percent.
+    """
+
+    window_seconds: int = 300
+    min_coverage_percent: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverSpec:
+    """What happens when a destination goes.
+
+    Attributes:
+        drain_seconds: how long a deleted plan keeps its cold route, seconds.
+        max_retries: how often Envoy tries another destination before the first response byte.
+        replacement_grace_seconds: how long the seat of a lost destination waits for a replacement, seconds.
+    """
+
+    drain_seconds: int = 60
+    max_retries: int = 3
+    replacement_grace_seconds: int = 300
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSpec:
+    """One RoutingPlan.
+
+    Attributes:
+        ref: namespace and name.
+        generation: of the spec; status repeats it as observedGeneration.
+        created: creation time, seconds since the epoch; decides between two plans that claim one model.
+        gateway: the Envoy fleet that serves it (node.cluster of the proxies).
+        models: values of ``model`` in request bodies, or ``*``.
+        mode: whether the plan routes.
+        pools: GPU node pools, at least one, unique names.
+        key_sources: in order of preference, at least one.
+        max_key_length: longer keys are cold, characters.
+        rates: how rates are measured.
+        policy: which planner.
+        interval_seconds: the control interval, seconds.
+        failover: what happens when a destination goes.
+    """
+
+    ref: PlanRef
+    generation: int
+    created: float
+    gateway: str
+    models: tuple[str, ...]
+    pools: tuple[Pool, ...]
+    key_sources: tuple[KeySource, ...]
+    mode: Mode = Mode.ACTIVE
+    max_key_length: int = 128
+    rates: RatesSpec = RatesSpec()
+    policy: PolicyName = PolicyName.PAPER
+    interval_seconds: int = 60
+    failover: FailoverSpec = FailoverSpec()
+
+    def pool(self, name: str) -> Pool:
+        """Return the pool called ``name``; KeyError where the spec has none."""
+        return next(pool for pool in self.pools if pool.name == name)
