@@ -7,3 +7,7 @@ class DomainError(ValueError):
 
 class PlanFormatError(DomainError):
     """A stored plan cannot be read back; the message names the field."""
+
+
+class StoreError(RuntimeError):
+    """Something could not be read from, or written to, where plans and status are kept; retried later."""

@@ -1,0 +1,60 @@
+"""What the loop needs from the outside; Kubernetes and standalone mode each bring their own."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from cacheroute.domain.decision import Notice
+from cacheroute.domain.fleet import Fleet
+from cacheroute.domain.gateways import GatewayStatus
+from cacheroute.domain.plan import Plan
+from cacheroute.domain.rates import RatesOutcome
+from cacheroute.domain.spec import PlanRef, PlanSpec
+from cacheroute.domain.status import PlanStatus
+from cacheroute.domain.table import RoutingTable
+
+
+class World(Protocol):
+    """What is observed now; cheap to ask."""
+
+    def specs(self) -> Mapping[PlanRef, PlanSpec]:
+        """Return every RoutingPlan that could be read."""
+
+    def fleet(self, spec: PlanSpec) -> Fleet:
+        """Return the destinations of a plan."""
+
+
+class PlanStore(Protocol):
+    """Where plans in force outlive the process."""
+
+    async def load(self, ref: PlanRef) -> Plan | None:
+        """Return the stored plan, None where there is none; raises StoreError where it cannot be read."""
+
+    async def save(self, ref: PlanRef, plan: Plan) -> None:
+        """Store the plan; the former one stays until the new one is complete; raises StoreError."""
+
+
+class Reporter(Protocol):
+    """Where users look."""
+
+    async def write(self, ref: PlanRef, status: PlanStatus) -> None:
+        """Report the status; raises StoreError where it cannot be written."""
+
+    async def notify(self, ref: PlanRef, notice: Notice) -> None:
+        """Tell something once; raises StoreError where it cannot be written."""
+
+
+class RatesSource(Protocol):
+    """Where per-key rates come from."""
+
+    async def fetch(self, spec: PlanSpec, proxies: int) -> RatesOutcome:
+        """Measure; never raises for anything that the source does. ``proxies`` is the number connected."""
+
+
+class Publisher(Protocol):
+    """The proxies' control plane."""
+
+    def publish(self, gateway: str, tables: Sequence[RoutingTable]) -> str:
+        """Serve these tables to the proxies of a gateway; returns the snapshot's version."""
+
+    def status(self, gateway: str) -> GatewayStatus:
+        """Return what is known of the proxies of a gateway."""

@@ -1,0 +1,131 @@
+"""The plan as a document: what is stored, compared and shown. Plain JSON types, one format version."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cacheroute.domain.errors import PlanFormatError
+from cacheroute.domain.plan import Group, Plan, PlanSummary, Seat, groups_version
+from cacheroute.domain.spec import PolicyName
+
+FORMAT = "cacheroute.dev/plan/v1"
+
+
+def to_document(plan: Plan) -> dict[str, Any]:
+    """Return the plan as JSON types; ``from_document`` gives back an equal plan."""
+    summary = plan.summary
+    return {
+        "format": FORMAT,
+        "version": plan.version,
+        "revision": plan.revision,
+        "policy": plan.policy.value,
+        "installed": plan.installed,
+        "nextSeat": plan.next_seat,
+        "seats": [_seat_document(seat) for seat in plan.seats],
+        "groups": [
+            {
+                "seats": list(group.seats),
+                "standbys": list(group.standbys),
+                "keys": list(group.keys),
+                "rates": list(group.rates),
+            }
+            for group in plan.groups
+        ],
+        "summary": {
+            "keysKnown": summary.keys_known,
+            "keysAdmitted": summary.keys_admitted,
+            "slotsUsed": summary.slots_used,
+            "slotsTotal": summary.slots_total,
+            "coverage": summary.coverage,
+            "imbalance": summary.imbalance,
+            "overloaded": list(summary.overloaded),
+        },
+    }
+
+
+def from_document(document: object) -> Plan:
+    """Read a plan back.
+
+    Raises:
+        PlanFormatError: the document is of another format, lacks a field, or its content does not match its
+            version; the message names what.
+    """
+    fields = _mapping(document, "document")
+    if fields.get("format") != FORMAT:
+        raise PlanFormatError(
+            f"plan document: format is {fields.get('format')!r}, this version reads {FORMAT!r}"
+        )
+    try:
+        plan = _plan(fields)
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanFormatError(f"plan document: {type(error).__name__} at {error}") from error
+    if plan.version != fields["version"]:
+        raise PlanFormatError(
+            f"plan document: content has version {plan.version}, the document says {fields['version']!r}"
+        )
+    return plan
+
+
+def _plan(fields: Mapping[str, Any]) -> Plan:
+    groups = tuple(_group(one) for one in fields["groups"])
+    summary = _mapping(fields["summary"], "summary")
+    return Plan(
+        version=groups_version(groups),
+        seats=tuple(_seat(one) for one in fields["seats"]),
+        groups=groups,
+        next_seat=int(fields["nextSeat"]),
+        policy=PolicyName(fields["policy"]),
+        installed=float(fields["installed"]),
+        summary=PlanSummary(
+            keys_known=int(summary["keysKnown"]),
+            keys_admitted=int(summary["keysAdmitted"]),
+            slots_used=int(summary["slotsUsed"]),
+            slots_total=int(summary["slotsTotal"]),
+            coverage=float(summary["coverage"]),
+            imbalance=float(summary["imbalance"]),
+            overloaded=tuple(summary["overloaded"]),
+        ),
+    )
+
+
+def _group(document: object) -> Group:
+    fields = _mapping(document, "group")
+    keys, rates = _strings(fields["keys"]), tuple(float(one) for one in fields["rates"])
+    if len(keys) != len(rates):
+        raise PlanFormatError(f"plan document: a group has {len(keys)} keys and {len(rates)} rates")
+    return Group(
+        seats=tuple(int(one) for one in fields["seats"]),
+        standbys=tuple(int(one) for one in fields["standbys"]),
+        keys=keys,
+        rates=rates,
+    )
+
+
+def _seat_document(seat: Seat) -> dict[str, Any]:
+    document = {"index": seat.index, "pool": seat.pool, "destination": seat.destination}
+    if seat.destination is None:
+        document |= {"last": seat.last, "vacated": seat.vacated}
+    return document
+
+
+def _seat(document: object) -> Seat:
+    fields = _mapping(document, "seat")
+    vacated = fields.get("vacated")
+    return Seat(
+        index=int(fields["index"]),
+        pool=str(fields["pool"]),
+        destination=fields["destination"],
+        last=fields.get("last"),
+        vacated=None if vacated is None else float(vacated),
+    )
+
+
+def _mapping(value: object, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise PlanFormatError(f"plan document: {name} must be an object, not {type(value).__name__}")
+    return value
+
+
+def _strings(value: Sequence[object]) -> tuple[str, ...]:
+    if isinstance(value, str) or not all(isinstance(one, str) for one in value):
+        raise PlanFormatError("plan document: keys must be a list of strings")
+    return tuple(str(one) for one in value)
