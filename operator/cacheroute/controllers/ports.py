@@ -8,7 +8,7 @@ from cacheroute.domain.fleet import Fleet
 from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.plan import Plan
 from cacheroute.domain.rates import RatesOutcome
-from cacheroute.domain.spec import PlanRef, PlanSpec
+from cacheroute.domain.spec import InvalidSpec, PlanRef, PlanSpec
 from cacheroute.domain.status import PlanStatus
 from cacheroute.domain.table import RoutingTable
 
@@ -18,6 +18,9 @@ class World(Protocol):
 
     def specs(self) -> Mapping[PlanRef, PlanSpec]:
         """Return every RoutingPlan that could be read."""
+
+    def invalid(self) -> Mapping[PlanRef, InvalidSpec]:
+        """Return every RoutingPlan whose newest spec cannot be read; ``specs`` may have its last good one."""
 
     def fleet(self, spec: PlanSpec) -> Fleet:
         """Return the destinations of a plan."""

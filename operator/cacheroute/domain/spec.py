@@ -102,3 +102,16 @@ class PlanSpec:
     def pool(self, name: str) -> Pool:
         """Return the pool called ``name``; KeyError where the spec has none."""
         return next(pool for pool in self.pools if pool.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidSpec:
+    """A RoutingPlan that cannot be read.
+
+    Attributes:
+        generation: of the spec that was seen.
+        message: one line that names the field and what to do.
+    """
+
+    generation: int
+    message: str

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from cacheroute.domain.conditions import Condition
+from cacheroute.domain.conditions import Condition, ConditionStatus, ConditionType
 from cacheroute.domain.decision import Decision, Moved, Outcome
 from cacheroute.domain.fleet import DestinationState, Fleet
 from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.plan import Plan
 from cacheroute.domain.rates import ServedTokens
-from cacheroute.domain.spec import PlanSpec
+from cacheroute.domain.spec import InvalidSpec, PlanSpec
 
 TOP_KEYS = 20
 
@@ -111,3 +111,25 @@ def serving(plan: Plan, seats: tuple[int, ...]) -> tuple[str, ...]:
     """Return the names of the destinations that fill ``seats`` now, sorted; empty where all are vacant."""
     names = (plan.seat(index).destination for index in seats)
     return tuple(sorted(name for name in names if name is not None))
+
+
+def refused_status(invalid: InvalidSpec) -> PlanStatus:
+    """Return the status of a RoutingPlan that was never readable: nothing is known but why."""
+    unknown = (
+        Condition(kind, ConditionStatus.UNKNOWN, "Invalid", "the spec cannot be read")
+        for kind in ConditionType
+        if kind not in (ConditionType.ACCEPTED, ConditionType.READY)
+    )
+    accepted = Condition(ConditionType.ACCEPTED, ConditionStatus.FALSE, "Invalid", invalid.message)
+    ready = Condition(ConditionType.READY, ConditionStatus.FALSE, "Invalid", f"Accepted: {invalid.message}")
+    return PlanStatus(
+        generation=invalid.generation,
+        mode="",
+        conditions=(accepted, *unknown, ready),
+        plan=None,
+        destinations=dict.fromkeys(DestinationState, 0),
+        gateways=GatewayStatus(),
+        served=None,
+        last_decision=None,
+        top_keys=(),
+    )

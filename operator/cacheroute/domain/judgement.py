@@ -1,0 +1,124 @@
+"""The conditions of a RoutingPlan, each judged from the same snapshot."""
+
+from cacheroute.domain.conditions import Condition, ConditionStatus, ConditionType
+from cacheroute.domain.fleet import DestinationState, Fleet
+from cacheroute.domain.gateways import GatewayStatus
+from cacheroute.domain.observation import Observation
+from cacheroute.domain.plan import Plan
+from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason
+from cacheroute.domain.spec import Mode
+
+_NAMES = 3
+"""Objects named in one message."""
+
+
+def conditions(observation: Observation, plan: Plan | None) -> tuple[Condition, ...]:
+    """Judge every condition for ``plan``, the plan in force after the step; in the order of ConditionType."""
+    parts = (
+        accepted(observation),
+        destinations_ready(observation.fleet),
+        rates_available(observation.rates),
+        planned(observation, plan),
+        synced(observation),
+    )
+    return (*parts, _ready(parts))
+
+
+def accepted(observation: Observation) -> Condition:
+    """Judge whether the newest spec is served."""
+    if not observation.claim.accepted:
+        return _false(ConditionType.ACCEPTED, "ModelClaimed", observation.claim.message)
+    if observation.invalid is not None:
+        return _false(
+            ConditionType.ACCEPTED, "Invalid", f"{observation.invalid}; the last good spec stays in force"
+        )
+    return _true(ConditionType.ACCEPTED, "Accepted", "the spec is served")
+
+
+def destinations_ready(fleet: Fleet) -> Condition:
+    """Judge whether there is a destination; says which pods and pools are none."""
+    ready = len(fleet.in_state(DestinationState.READY))
+    total = len(fleet.destinations)
+    remarks = _remarks(fleet)
+    if ready:
+        message = f"{ready} of {total} destinations are ready" + remarks
+        return _true(ConditionType.DESTINATIONS_READY, "Ready" if ready == total else "SomeNotReady", message)
+    if total:
+        return _false(
+            ConditionType.DESTINATIONS_READY, "NoneReady", f"none of {total} destinations is ready{remarks}"
+        )
+    reason = "NoPodOnPool" if fleet.unpooled else "NoPods"
+    message = "the selector of spec.destinations matches no pod on a node of spec.nodePools" + remarks
+    return _false(ConditionType.DESTINATIONS_READY, reason, message)
+
+
+def _remarks(fleet: Fleet) -> str:
+    remarks = ""
+    if fleet.unpooled:
+        remarks += f"; {_named(fleet.unpooled)} on a node of no pool in spec.nodePools"
+    if fleet.empty_pools:
+        remarks += f"; no node matches pool {_named(fleet.empty_pools)}"
+    return remarks
+
+
+def _named(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+def rates_available(rates: RatesOutcome) -> Condition:
+    """Judge whether per-key rates are measured."""
+    if isinstance(rates, Rates):
+        message = f"{len(rates.keys)} keys at {rates.values.sum():.2f} requests/s, {rates.unkeyed:.2f} without a key"
+        return _true(ConditionType.RATES_AVAILABLE, "Measured", message)
+    if rates.reason is RatesReason.NOT_ASKED:
+        return Condition(ConditionType.RATES_AVAILABLE, ConditionStatus.UNKNOWN, rates.reason, rates.message)
+    return _false(ConditionType.RATES_AVAILABLE, rates.reason, rates.message)
+
+
+def planned(observation: Observation, plan: Plan | None) -> Condition:
+    """Judge whether a plan is in force."""
+    if plan is None:
+        message = (
+            "no plan has been made yet; all keys are cold. The first one needs rates and a ready destination"
+        )
+        return _false(ConditionType.PLANNED, "NoPlanYet", message)
+    if observation.spec.mode is Mode.SHADOW:
+        message = f"plan {plan.version} is reported but not routed: spec.mode is Shadow"
+        return _true(ConditionType.PLANNED, "Shadow", message)
+    return _true(ConditionType.PLANNED, "InForce", f"plan {plan.version} is in force")
+
+
+def synced(observation: Observation) -> Condition:
+    """Judge whether every connected proxy serves the newest snapshot."""
+    gateways = observation.gateways
+    if gateways.rejections:
+        first = gateways.rejections[0]
+        return _false(ConditionType.SYNCED, first.reason, f"proxy {first.node}: {first.message}")
+    if not gateways.connected:
+        message = f"no proxy of gateway {observation.spec.gateway!r} is connected (Envoy with that --service-cluster)"
+        return _false(ConditionType.SYNCED, "NoProxies", message)
+    return _synced(gateways)
+
+
+def _synced(gateways: GatewayStatus) -> Condition:
+    message = f"{gateways.synced} of {gateways.connected} proxies serve the newest snapshot"
+    if gateways.synced < gateways.connected:
+        return _false(ConditionType.SYNCED, "Pending", message)
+    return _true(ConditionType.SYNCED, "Synced", message)
+
+
+def _ready(parts: tuple[Condition, ...]) -> Condition:
+    needed = [part for part in parts if part.type is not ConditionType.RATES_AVAILABLE]
+    missing = next((part for part in needed if part.status is not ConditionStatus.TRUE), None)
+    if missing is None:
+        return _true(ConditionType.READY, "Ready", "requests are routed as planned")
+    return _false(ConditionType.READY, missing.reason, f"{missing.type}: {missing.message}")
+
+
+def _true(kind: ConditionType, reason: str, message: str) -> Condition:
+    return Condition(kind, ConditionStatus.TRUE, reason, message)
+
+
+def _false(kind: ConditionType, reason: str, message: str) -> Condition:
+    return Condition(kind, ConditionStatus.FALSE, reason, message)

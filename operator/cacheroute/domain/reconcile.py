@@ -1,0 +1,155 @@
+"""The pure step: what is observed now → what to do, and why."""
+
+from dataclasses import dataclass, replace
+
+from cacheroute.domain.decision import Decision, Moved, Notice, Outcome
+from cacheroute.domain.interval import next_plan
+from cacheroute.domain.judgement import conditions
+from cacheroute.domain.movement import moved
+from cacheroute.domain.observation import Event, Observation
+from cacheroute.domain.plan import Plan
+from cacheroute.domain.rates import Rates, RatesUnavailable
+from cacheroute.domain.seating import SeatChange, changes, repair
+
+_WARNINGS = frozenset({Outcome.HELD})
+_NAMES = 5
+"""Destinations named in one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A plan and how the step came to it."""
+
+    plan: Plan | None
+    outcome: Outcome
+    reason: str
+    message: str
+
+
+def reconcile(now: float, observation: Observation, event: Event) -> Decision:
+    """Decide the plan in force from a snapshot of what is observed.
+
+    Args:
+        now: seconds since the epoch.
+        observation: the snapshot.
+        event: why the step is taken.
+
+    Returns:
+        The plan in force after the step with every reason; ``observation.plan`` itself where nothing changed.
+    """
+    repaired = _repair(observation, now)
+    step = _interval(observation, repaired, now) if event is Event.INTERVAL else repaired
+    movement = moved(observation.plan, step.plan) if step.plan is not None else Moved()
+    return Decision(
+        plan=step.plan,
+        outcome=step.outcome,
+        reason=step.reason,
+        message=step.message,
+        moved=movement,
+        conditions=conditions(observation, step.plan),
+        notices=_notices(observation, step),
+    )
+
+
+def _repair(observation: Observation, now: float) -> _Step:
+    before = observation.plan
+    if before is None:
+        return _Step(None, Outcome.UNCHANGED, "NoPlanYet", "no plan has been made yet; all keys are cold")
+    after = repair(before, observation.fleet, now)
+    if after is before:
+        return _Step(before, Outcome.UNCHANGED, "NothingChanged", f"plan {before.version} stays")
+    seats = changes(before.seats, after.seats)
+    return _Step(after, Outcome.REPAIRED, _repair_reason(seats), _repair_message(seats))
+
+
+def _repair_reason(seats: tuple[SeatChange, ...]) -> str:
+    return "DestinationLost" if any(seat.after is None for seat in seats) else "DestinationJoined"
+
+
+def _repair_message(seats: tuple[SeatChange, ...]) -> str:
+    lost = [f"{seat.before} left, its keys go to their standbys" for seat in seats if seat.after is None]
+    came = [
+        f"{seat.after} takes over the keys of {seat.inherited_from}"
+        if seat.inherited_from
+        else f"{seat.after} is back"
+        for seat in seats
+        if seat.after is not None
+    ]
+    told = (*lost, *came)
+    more = f"; and {len(told) - _NAMES} more" if len(told) > _NAMES else ""
+    return "; ".join(told[:_NAMES]) + more
+
+
+def _interval(observation: Observation, repaired: _Step, now: float) -> _Step:
+    if not observation.claim.accepted:
+        return _hold(repaired, "NotAccepted", observation.claim.message)
+    rates = observation.rates
+    if isinstance(rates, RatesUnavailable):
+        return _hold(repaired, rates.reason, rates.message)
+    return _planned(observation, repaired, rates, now)
+
+
+def _planned(observation: Observation, repaired: _Step, rates: Rates, now: float) -> _Step:
+    plan = next_plan(observation.spec, repaired.plan, observation.fleet, rates, now)
+    if plan is None:
+        return _hold(repaired, "NoDestinations", "no destination is ready, so there is nothing to plan on")
+    before = repaired.plan
+    if before is not None and plan.revision == before.revision:
+        if repaired.outcome is Outcome.REPAIRED:
+            return _Step(plan, repaired.outcome, repaired.reason, repaired.message)
+        return _Step(plan, Outcome.UNCHANGED, "RatesMeasured", f"the rates give the same plan {plan.version}")
+    reason = "FirstPlan" if before is None else "RatesChanged"
+    return _Step(plan, Outcome.INSTALLED, reason, _installed_message(plan))
+
+
+def _installed_message(plan: Plan) -> str:
+    summary = plan.summary
+    return (
+        f"plan {plan.version}: {summary.keys_admitted} of {summary.keys_known} keys on "
+        f"{len(plan.by_destination())} destinations, {summary.slots_used} of {summary.slots_total} warm slots, "
+        f"{100 * summary.coverage:.0f} % of the rate, imbalance {summary.imbalance:.2f}"
+    )
+
+
+def _hold(repaired: _Step, reason: str, message: str) -> _Step:
+    """Keep the plan in force; a repair that was needed is still a repair."""
+    if repaired.outcome is Outcome.REPAIRED:
+        return repaired
+    return _Step(repaired.plan, Outcome.HELD, reason, message)
+
+
+def held(decision: Decision, plan: Plan | None, why: str) -> Decision:
+    """Turn a decision to install into one to hold ``plan``, because the new plan could not be stored."""
+    message = f"the new plan is not in force because it could not be stored: {why}"
+    notice = Notice(warning=True, reason=f"Plan{Outcome.HELD}", message=f"StoreUnavailable: {message}")
+    return replace(
+        decision,
+        plan=plan,
+        outcome=Outcome.HELD,
+        reason="StoreUnavailable",
+        message=message,
+        moved=Moved(),
+        notices=(notice,),
+    )
+
+
+def _notices(observation: Observation, step: _Step) -> tuple[Notice, ...]:
+    if step.outcome is Outcome.UNCHANGED or _told(observation, step):
+        return ()
+    return (
+        Notice(
+            warning=step.outcome in _WARNINGS or step.reason == "DestinationLost",
+            reason=f"Plan{step.outcome}",
+            message=f"{step.reason}: {step.message}",
+        ),
+    )
+
+
+def _told(observation: Observation, step: _Step) -> bool:
+    """Tell whether a hold for the same reason was already told; installs and repairs are always told."""
+    last = observation.last
+    return (
+        step.outcome is Outcome.HELD
+        and last is not None
+        and (last.outcome, last.reason) == (step.outcome, step.reason)
+    )
