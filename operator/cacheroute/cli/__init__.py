@@ -1,1 +1,1 @@
-"""PLACEHOLDER"""
+"""The command line: typer commands that read options, call the layers below and print."""

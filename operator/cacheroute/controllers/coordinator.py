@@ -9,9 +9,10 @@ import structlog
 from cacheroute.controllers.clock import Clock
 from cacheroute.controllers.debounce import Debounce
 from cacheroute.controllers.outbox import Outbox
-from cacheroute.controllers.ports import PlanStore, Publisher, RatesSource, Reporter, World
+from cacheroute.controllers.ports import Observer, PlanStore, Publisher, RatesSource, Reporter, World
 from cacheroute.controllers.worker import Assignment, Services, Worker
 from cacheroute.domain.claims import resolve_claims
+from cacheroute.domain.plan import Plan
 from cacheroute.domain.spec import PlanRef
 from cacheroute.domain.status import refused_status
 from cacheroute.domain.table import RoutingTable
@@ -28,6 +29,7 @@ class Ports:
     reporter: Reporter
     rates: RatesSource
     publisher: Publisher
+    observer: Observer
     clock: Clock = Clock()
 
 
@@ -57,11 +59,22 @@ class Coordinator:
         self._farewells: dict[PlanRef, _Farewell] = {}
         self._gateways: set[str] = set()
         self._complete = False
+        self._alive = True
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop turns."""
+        return self._alive
 
     @property
     def ready(self) -> bool:
         """Whether every gateway has been given a complete snapshot."""
         return self._complete
+
+    def plan(self, ref: PlanRef) -> Plan | None:
+        """Return the plan in force of a RoutingPlan, None where there is none."""
+        carried = self._carried.get(ref)
+        return carried.worker.plan if carried else None
 
     def wake(self) -> None:
         """Say that something observed changed; call it in the loop's thread."""
@@ -76,6 +89,7 @@ class Coordinator:
                 await self._wait()
                 self._match()
         finally:
+            self._alive = False
             outbox.cancel()
             for carried in self._carried.values():
                 carried.task.cancel()
@@ -118,13 +132,21 @@ class Coordinator:
     def _services(self) -> Services:
         ports = self._ports
         return Services(
-            ports.world, ports.store, ports.rates, ports.publisher, self._outbox, ports.clock, self._publish
+            world=ports.world,
+            store=ports.store,
+            rates=ports.rates,
+            publisher=ports.publisher,
+            outbox=self._outbox,
+            observer=ports.observer,
+            clock=ports.clock,
+            publish=self._publish,
         )
 
     def _retire(self, ref: PlanRef) -> None:
         carried = self._carried.pop(ref)
         carried.task.cancel()
         self._outbox.forget(ref)
+        self._ports.observer.forgotten(ref)
         worker = carried.worker
         if worker.table is not None and worker.accepted:
             until = self._ports.clock.monotonic() + worker.spec.failover.drain_seconds
@@ -157,4 +179,5 @@ class Coordinator:
         self._gateways |= tables.keys()
         for gateway in sorted(self._gateways):
             self._ports.publisher.publish(gateway, sorted(tables.get(gateway, []), key=lambda one: one.ref))
+            self._ports.observer.gateway(gateway, self._ports.publisher.status(gateway))
         self._complete = True

@@ -1,9 +1,9 @@
 """What the loop needs from the outside; Kubernetes and standalone mode each bring their own."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from cacheroute.domain.decision import Notice
+from cacheroute.domain.decision import Decision, Notice
 from cacheroute.domain.fleet import Fleet
 from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.plan import Plan
@@ -44,6 +44,33 @@ class Reporter(Protocol):
 
     async def notify(self, ref: PlanRef, notice: Notice) -> None:
         """Tell something once; raises StoreError where it cannot be written."""
+
+
+class ViewableReporter(Reporter, Protocol):
+    """A reporter that also keeps what it reported for the HTTP endpoint."""
+
+    @property
+    def documents(self) -> Mapping[PlanRef, Mapping[str, Any]]:
+        """The newest status documents."""
+
+
+class Observer(Protocol):
+    """Counts what the loop does."""
+
+    def decided(self, ref: PlanRef, decision: Decision) -> None:
+        """Note a decision."""
+
+    def measured(self, ref: PlanRef, rates: RatesOutcome) -> None:
+        """Note the outcome of a measurement."""
+
+    def planned(self, seconds: float) -> None:
+        """Note how long one interval's plan took, seconds."""
+
+    def gateway(self, gateway: str, status: GatewayStatus) -> None:
+        """Note what is known of a gateway's proxies."""
+
+    def forgotten(self, ref: PlanRef) -> None:
+        """Drop everything kept of a deleted plan."""
 
 
 class RatesSource(Protocol):

@@ -9,7 +9,7 @@ import structlog
 from cacheroute.controllers.clock import Clock
 from cacheroute.controllers.debounce import Debounce
 from cacheroute.controllers.outbox import Outbox
-from cacheroute.controllers.ports import PlanStore, Publisher, RatesSource, World
+from cacheroute.controllers.ports import Observer, PlanStore, Publisher, RatesSource, World
 from cacheroute.controllers.saver import Saver
 from cacheroute.domain.claims import Claim
 from cacheroute.domain.decision import Decision, Outcome
@@ -35,6 +35,7 @@ class Services:
     rates: RatesSource
     publisher: Publisher
     outbox: Outbox
+    observer: Observer
     clock: Clock
     publish: Callable[[], None]
 
@@ -104,6 +105,7 @@ class Worker:
             started = clock.monotonic()
             proxies = self._services.publisher.status(self.spec.gateway).connected
             self._rates = await self._services.rates.fetch(self.spec, proxies)
+            self._services.observer.measured(self.ref, self._rates)
             self._served = self._rates.served if isinstance(self._rates, Rates) else None
             self._interval_due = True
             self.poke()
@@ -128,7 +130,9 @@ class Worker:
             self._take(self._decide(Event.CHANGED))
             return
         self._interval_due = False
+        started = self._services.clock.monotonic()
         decision = await asyncio.to_thread(self._decide, Event.INTERVAL)
+        self._services.observer.planned(self._services.clock.monotonic() - started)
         self._take(await self._stored(decision))
 
     async def _stored(self, decision: Decision) -> Decision:
@@ -145,6 +149,7 @@ class Worker:
         """Make a decision the state, serve it and report it."""
         services, spec = self._services, self.spec
         self.plan = decision.plan
+        services.observer.decided(self.ref, decision)
         self._remember(decision)
         fleet = services.world.fleet(spec)
         self.table = routing_table(spec, self.plan, fleet)

@@ -1,0 +1,50 @@
+# Every target sets up what it needs; `make help` lists them.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := operator tests e2e benchmarks scripts
+export PYTHONDONTWRITEBYTECODE ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test unit e2e check format bench docs lock clean
+
+help: ## Show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.venv/.stamp: requirements.lock pyproject.toml scripts/setup_environment.py
+	@$(PYTHON) scripts/setup_environment.py
+
+setup: .venv/.stamp ## Make .venv from the lock file
+
+demo: .venv/.stamp ## Watch planned routing beat flat load balancing through a real Envoy (under 3 minutes)
+	@$(BIN)/cacheroute demo
+
+test: unit e2e ## Run every test: pure ones, then real Envoy, Prometheus and Kubernetes
+
+unit: .venv/.stamp ## Run the pure tests only (seconds)
+	@$(BIN)/python -m pytest tests
+
+e2e: .venv/.stamp ## Run the tests on real processes and a real Kubernetes cluster
+	@$(BIN)/python -m e2e
+
+check: .venv/.stamp ## Lint, types, import layers, generated files
+	@$(BIN)/ruff format --check -q $(SOURCES)
+	@$(BIN)/ruff check -q $(SOURCES)
+	@$(BIN)/mypy $(SOURCES)
+	@$(BIN)/lint-imports
+
+format: .venv/.stamp ## Format the code
+	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --fix $(SOURCES)
+
+bench: .venv/.stamp ## Measure; prints a table and writes build/bench/*.json
+	@$(BIN)/python -m benchmarks
+
+docs: .venv/.stamp ## Generate the CRD and the reference pages
+	@$(BIN)/python -m scripts.generate
+
+lock: .venv/.stamp ## Resolve the dependencies again
+	@uv=$$(ls .tools/uv/bin/uv 2>/dev/null || command -v uv) && $$uv pip compile -q pyproject.toml --group dev \
+		--python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements.lock
+
+clean: ## Remove what was built here (caches outside the checkout stay)
+	@rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,28 @@
+"""Runs a long-lived coroutine until SIGTERM or Ctrl-C, on uvloop."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+
+import uvloop
+
+INTERRUPTED = 130
+
+
+def run_until_signal(serve: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+    """Run ``serve(stop)``; a signal sets ``stop``. Returns 0, or 130 after Ctrl-C."""
+    return uvloop.run(_run(serve))
+
+
+async def _run(serve: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+    stop = asyncio.Event()
+    received: list[int] = []
+
+    def on_signal(number: int) -> None:
+        received.append(number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    await serve(stop)
+    return INTERRUPTED if signal.SIGINT in received else 0

@@ -1,0 +1,32 @@
+"""Host and port as users write them."""
+
+from dataclasses import dataclass
+
+MAX_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server binds: host name or IP address, and a TCP port (0 = any free one)."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Read ``host:port``, ``[v6]:port`` or ``:port`` (all interfaces).
+
+    Raises:
+        ValueError: it is none of these; the message says what is expected.
+    """
+    host, separator, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if not separator or (":" in bare and host == bare):
+        raise ValueError(f"{text!r} is no address; write HOST:PORT, for instance 127.0.0.1:18000")
+    if not port.isascii() or not port.isdigit() or int(port) > MAX_PORT:
+        raise ValueError(f"{text!r}: the port must be a number from 0 to {MAX_PORT}")
+    return Address(bare or "0.0.0.0", int(port))

@@ -1,0 +1,104 @@
+"""Plans and statuses as files: where standalone mode keeps what Kubernetes keeps otherwise."""
+
+import asyncio
+import gzip
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from cacheroute.domain.decision import Notice
+from cacheroute.domain.errors import PlanFormatError, StoreError
+from cacheroute.domain.plan import Plan
+from cacheroute.domain.plan_document import from_document, to_document
+from cacheroute.domain.spec import PlanRef
+from cacheroute.domain.status import PlanStatus
+from cacheroute.kube.status_document import status_document
+
+_log = structlog.get_logger(__name__)
+
+
+class FilePlanStore:
+    """One gzip file for each plan, replaced by renaming; a plan is whole or the former one is still there."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def path(self, ref: PlanRef) -> Path:
+        """Return where a plan is stored."""
+        return self._directory / f"{ref.namespace}.{ref.name}.plan.json.gz"
+
+    async def load(self, ref: PlanRef) -> Plan | None:
+        """Return the stored plan, None where there is none.
+
+        Raises:
+            StoreError: the file cannot be read.
+            PlanFormatError: it can, but is no plan.
+        """
+        return await asyncio.to_thread(read_plan, self.path(ref))
+
+    async def save(self, ref: PlanRef, plan: Plan) -> None:
+        """Store the plan.
+
+        Raises:
+            StoreError: the file cannot be written; the former one is untouched.
+        """
+        text = json.dumps(to_document(plan), separators=(",", ":")).encode()
+        await asyncio.to_thread(_replace, self.path(ref), gzip.compress(text, mtime=0))
+
+
+def read_plan(path: Path) -> Plan | None:
+    """Read a plan file, None where there is none.
+
+    Raises:
+        StoreError: the file cannot be read.
+        PlanFormatError: it can, but is no plan.
+    """
+    try:
+        packed = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        return from_document(json.loads(gzip.decompress(packed)))
+    except (OSError, EOFError, ValueError) as error:
+        raise PlanFormatError(f"{path}: is no stored plan: {error}") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+class MemoryReporter:
+    """Keeps the newest status of each plan for the HTTP endpoint and logs what is to be told once."""
+
+    def __init__(self) -> None:
+        self._documents: dict[PlanRef, Mapping[str, Any]] = {}
+
+    @property
+    def documents(self) -> Mapping[PlanRef, Mapping[str, Any]]:
+        """The newest status documents."""
+        return self._documents
+
+    async def write(self, ref: PlanRef, status: PlanStatus) -> None:
+        """Keep the status."""
+        self._documents[ref] = status_document(status, self._documents.get(ref))
+
+    async def notify(self, ref: PlanRef, notice: Notice) -> None:
+        """Log the notice."""
+        log = _log.warning if notice.warning else _log.info
+        log(notice.message, plan=str(ref), reason=notice.reason)

@@ -1,0 +1,55 @@
+"""Composition root of standalone mode: the same loop, with files, probes and the gateway's own counters."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cacheroute.controllers.coordinator import Coordinator, Ports
+from cacheroute.controllers.file_store import FilePlanStore, MemoryReporter
+from cacheroute.controllers.file_world import FileWorld
+from cacheroute.controllers.prober import Prober
+from cacheroute.controllers.runtime import Runtime, Servers
+from cacheroute.prom.gateway import GatewayRates
+from cacheroute.prom.metrics import Metrics
+from cacheroute.proxy.server import AdsServer
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneOptions:
+    """What standalone mode is started with.
+
+    Attributes:
+        plans: YAML file of RoutingPlans; watched.
+        destinations: YAML file of destinations; watched.
+        state: folder where the plans in force are kept.
+        gateway_stats: URLs of the gateways' Prometheus endpoints.
+        servers: where the process can be reached.
+    """
+
+    plans: Path
+    destinations: Path
+    state: Path
+    gateway_stats: tuple[str, ...]
+    servers: Servers
+
+
+def standalone(options: StandaloneOptions) -> Runtime:
+    """Put standalone mode together.
+
+    Raises:
+        InputFileError: an input file cannot be used.
+    """
+    world = FileWorld(options.plans, options.destinations)
+    reporter, metrics = MemoryReporter(), Metrics()
+    rates = GatewayRates(options.gateway_stats)
+    ads = AdsServer(lambda _gateway: coordinator.wake())
+    store = FilePlanStore(options.state)
+    coordinator = Coordinator(Ports(world, store, reporter, rates, ads, metrics))
+    prober = Prober(world, coordinator.wake)
+    return Runtime(
+        coordinator=coordinator,
+        ads=ads,
+        reporter=reporter,
+        metrics=metrics,
+        servers=options.servers,
+        background=(prober.run, rates.run, lambda: world.watch(coordinator.wake)),
+    )
