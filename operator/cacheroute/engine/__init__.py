@@ -1,0 +1,1 @@
+"""A simulated vLLM server: the OpenAI API and vLLM's metrics around the engine model. CPU only."""

@@ -1,0 +1,1 @@
+"""One vLLM engine in virtual time: prefix cache, continuous batching, step times. Deterministic and free of I/O."""
