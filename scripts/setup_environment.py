@@ -63,7 +63,9 @@ def install_debian_venv() -> None:
     """Install Debian's python3-venv where that is possible."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
-        fail("Python has neither pip nor venv; install them (Debian: apt-get install python3-venv) or put uv on PATH")
+        fail(
+            "Python has neither pip nor venv; install them (Debian: apt-get install python3-venv) or put uv on PATH"
+        )
     say("installing the Debian package python3-venv")
     run(str(apt), "update", "-qq")
     run(str(apt), "install", "-y", "-qq", "--no-install-recommends", "python3-venv")

@@ -7,6 +7,7 @@ where all are equal.
 """
 
 import heapq
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,8 +100,8 @@ def _highest(rate: NDArray[np.float64], number: int) -> NDArray[np.int64]:
 def _fit(count: NDArray[np.int64], slots: int, options: PaperOptions) -> tuple[NDArray[np.bool_], int]:
     """Mark the keys that fit; counts fall along the order, so each run of equal counts is cut at one place."""
     taken = np.zeros(count.size, dtype=np.bool_)
-    starts = np.flatnonzero(np.diff(count, prepend=0)) if count.size else np.empty(0, dtype=np.int64)
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), count.size], strict=True):
+    edges = [*np.flatnonzero(np.diff(count, prepend=0)).tolist(), count.size]
+    for start, end in itertools.pairwise(edges):
         needed = int(count[start])
         fitting = min(end - start, slots // needed)
         taken[start : start + fitting] = True
