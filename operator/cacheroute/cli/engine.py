@@ -48,6 +48,7 @@ def engine(
 
     It answers made-up text in the time that the real engine would take. Flags that vLLM has mean the same here.
     """
+    from cacheroute.cli.errors import FAILURE, USAGE, fail
     from cacheroute.engine.errors import ListenError, SettingsError
     from cacheroute.engine.run import run
     from cacheroute.engine.settings import BatchSettings, CacheSettings, EngineSettings, ReportSettings
@@ -63,8 +64,7 @@ def engine(
             report=ReportSettings(enable_prompt_tokens_details, enable_force_include_usage),
         )
     except SettingsError as error:
-        typer.echo(f"cacheroute engine: {error}", err=True)
-        raise typer.Exit(2) from None
+        fail(str(error), USAGE)
 
     def started(bound: int) -> None:
         what = f"{engine_model}, {settings.total_blocks} blocks of {block_size} tokens, speed {speed:g}"
@@ -73,5 +73,4 @@ def engine(
     try:
         run(settings, host, port, started)
     except ListenError as error:
-        typer.echo(f"cacheroute engine: {error}", err=True)
-        raise typer.Exit(1) from None
+        fail(str(error), FAILURE)

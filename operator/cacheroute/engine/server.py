@@ -28,6 +28,7 @@ from cacheroute.engine.jobs import Job, chat_job, completion_job
 from cacheroute.engine.settings import EngineSettings
 
 _LARGEST_BODY = 16 * 2**20
+_LONGEST_ID = 128
 _VERSION = f"0.33.0+cacheroute.{version('cacheroute')}"
 _COMPLETION, _CHAT = CompletionDialect(), ChatDialect()
 
@@ -108,8 +109,9 @@ class EngineServer:
     async def _answer(
         self, request: web.Request, body: GenerationRequest, job: Job, dialect: Dialect
     ) -> web.StreamResponse:
-        request_id = request.headers.get("X-Request-Id") or f"{self._boot}-{next(self._ids)}"
-        envelope = Envelope(dialect, request_id, int(time()), body.model or self._settings.name)
+        envelope = Envelope(
+            dialect, self._request_id(request), int(time()), body.model or self._settings.name
+        )
         ticket = self._driver.submit(job.work, stream=body.stream)
         try:
             if body.stream:
@@ -120,6 +122,13 @@ class EngineServer:
             return _json(envelope.whole(text, live.finish_reason or "", self._usage(ticket)))
         finally:
             self._driver.abort(ticket)
+
+    def _request_id(self, request: web.Request) -> str:
+        """Return the client's own id where it is fit to be repeated in every chunk, as vLLM does."""
+        wished = request.headers.get("X-Request-Id", "")
+        if wished.isascii() and wished.isprintable() and 0 < len(wished) <= _LONGEST_ID:
+            return wished
+        return f"{self._boot}-{next(self._ids)}"
 
     async def _stream(
         self, request: web.Request, body: GenerationRequest, job: Job, ticket: Ticket, envelope: Envelope
