@@ -26,3 +26,9 @@ KEY_REJECTED = "!"
 def exported(counter: str) -> str:
     """Return the name under which Envoy's Prometheus endpoint exports ``counter``."""
     return METRIC_PREFIX + counter
+
+
+LABEL_GATEWAY = "cacheroute_gateway"
+"""On every statistic of a proxy: its gateway (node.cluster)."""
+LIVE = "server_live"
+"""Envoy's own gauge: 1 while the proxy serves."""

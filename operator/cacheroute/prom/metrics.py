@@ -1,0 +1,110 @@
+"""Our own metrics; `python -m cacheroute.prom.metrics` prints their reference page."""
+
+import sys
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics import MetricWrapperBase
+
+from cacheroute.domain.decision import Decision
+from cacheroute.domain.gateways import GatewayStatus
+from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason
+from cacheroute.domain.spec import PlanRef
+
+PLAN_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+class Metrics:
+    """Counts what the loop does; implements ``Observer``."""
+
+    def __init__(self) -> None:
+        registry = self._registry = CollectorRegistry()
+        self._keys = Gauge(
+            "cacheroute_operator_keys",
+            "Keys of a plan: known or admitted.",
+            ["plan", "kind"],
+            registry=registry,
+        )
+        self._imbalance = Gauge(
+            "cacheroute_operator_imbalance",
+            "Highest load over the mean that the plan in force expects.",
+            ["plan"],
+            registry=registry,
+        )
+        self._decisions = Counter(
+            "cacheroute_operator_decisions", "Decisions by outcome.", ["plan", "outcome"], registry=registry
+        )
+        self._moved = Counter(
+            "cacheroute_operator_moved_keys", "Keys whose destinations changed.", ["plan"], registry=registry
+        )
+        self._rates = Counter(
+            "cacheroute_operator_rates",
+            "Measurements of the per-key rates by their reason.",
+            ["plan", "reason"],
+            registry=registry,
+        )
+        self._plan_seconds = Histogram(
+            "cacheroute_operator_plan_seconds",
+            "Time that one interval's plan took.",
+            registry=registry,
+            buckets=PLAN_BUCKETS,
+        )
+        self._proxies = Gauge(
+            "cacheroute_operator_proxies",
+            "Proxies of a gateway: connected, synced or rejecting.",
+            ["gateway", "state"],
+            registry=registry,
+        )
+
+    def decided(self, ref: PlanRef, decision: Decision) -> None:
+        """Note a decision."""
+        plan = str(ref)
+        self._decisions.labels(plan, decision.outcome).inc()
+        self._moved.labels(plan).inc(decision.moved.keys)
+        if decision.plan is not None:
+            summary = decision.plan.summary
+            self._keys.labels(plan, "known").set(summary.keys_known)
+            self._keys.labels(plan, "admitted").set(summary.keys_admitted)
+            self._imbalance.labels(plan).set(summary.imbalance)
+
+    def measured(self, ref: PlanRef, rates: RatesOutcome) -> None:
+        """Note the outcome of a measurement."""
+        reason = RatesReason.MEASURED if isinstance(rates, Rates) else rates.reason
+        self._rates.labels(str(ref), reason).inc()
+
+    def planned(self, seconds: float) -> None:
+        """Note how long one interval's plan took, seconds."""
+        self._plan_seconds.observe(seconds)
+
+    def gateway(self, gateway: str, status: GatewayStatus) -> None:
+        """Note what is known of a gateway's proxies."""
+        self._proxies.labels(gateway, "connected").set(status.connected)
+        self._proxies.labels(gateway, "synced").set(status.synced)
+        self._proxies.labels(gateway, "rejecting").set(len(status.rejections))
+
+    def forgotten(self, ref: PlanRef) -> None:
+        """Drop the series of a deleted plan."""
+        for metric in (self._keys, self._imbalance, self._decisions, self._moved, self._rates):
+            metric.remove_by_labels({"plan": str(ref)})
+
+    def exposition(self) -> bytes:
+        """Return the Prometheus text exposition."""
+        return generate_latest(self._registry)
+
+    def reference(self) -> str:
+        """Return the reference page in Markdown."""
+        metrics = [value for value in vars(self).values() if isinstance(value, MetricWrapperBase)]
+        rows = [row for metric in metrics for row in _rows(metric)]
+        return "\n".join(
+            ("# Metrics of the operator", "", "| name | type | help |", "|---|---|---|", *rows, "")
+        )
+
+
+def _rows(metric: MetricWrapperBase) -> list[str]:
+    return [
+        f"| `{family.name}{'_total' if family.type == 'counter' else ''}` | {family.type} | {family.documentation} |"
+        for family in metric.describe()
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(Metrics().reference())

@@ -1,0 +1,149 @@
+"""Rates from a Prometheus server, through prometheus-api-client in a thread."""
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+from prometheus_api_client import PrometheusConnect
+from prometheus_api_client.exceptions import PrometheusApiClientException
+from urllib3.util.retry import Retry
+
+from cacheroute.domain.rates import RatesOutcome, RatesReason, RatesUnavailable
+from cacheroute.domain.spec import PlanSpec
+from cacheroute.prom import promql
+from cacheroute.prom.interpret import AnswerError, Measured, outcome, scalar, vector
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""130,000 keys are about 13 MB; an answer over this is refused instead of read."""
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusOptions:
+    """How to reach Prometheus; never part of a RoutingPlan.
+
+    Attributes:
+        url: base URL.
+        timeout_seconds: for one whole answer.
+        bearer_token_file: read anew for every measurement; None for none.
+        ca_file: trusted certificates; None for the system's.
+        verify: whether the server's certificate is checked.
+    """
+
+    url: str
+    timeout_seconds: float = 10.0
+    bearer_token_file: Path | None = None
+    ca_file: Path | None = None
+    verify: bool = True
+
+
+class WarningsError(RuntimeError):
+    """Prometheus answered with warnings: the data is partial."""
+
+
+class TooLargeError(RuntimeError):
+    """An answer exceeds MAX_ANSWER_BYTES."""
+
+
+class _BoundedSession(requests.Session):
+    """Reads answers up to a size and a deadline, and refuses those that carry warnings.
+
+    prometheus-api-client returns only the result, so the envelope is looked at here.
+    """
+
+    def __init__(self, timeout_seconds: float) -> None:
+        super().__init__()
+        self._timeout_seconds = timeout_seconds
+
+    def request(self, *args: Any, **kwargs: Any) -> requests.Response:
+        deadline = time.monotonic() + self._timeout_seconds
+        response = super().request(*args, **(kwargs | {"stream": True, "timeout": self._timeout_seconds}))
+        content = bytearray()
+        for chunk in response.iter_content(_CHUNK):
+            content += chunk
+            if len(content) > MAX_ANSWER_BYTES:
+                response.close()
+                raise TooLargeError(f"the answer is over {MAX_ANSWER_BYTES >> 20} MiB")
+            if time.monotonic() > deadline:
+                response.close()
+                raise requests.Timeout(f"the answer took over {self._timeout_seconds:.0f} s")
+        response._content = bytes(content)  # noqa: SLF001 - how requests itself stores a consumed stream
+        _refuse_warnings(response)
+        return response
+
+
+def _refuse_warnings(response: requests.Response) -> None:
+    if not response.ok or b'"warnings"' not in response.content:
+        return
+    warnings = json.loads(response.content).get("warnings") or []
+    if warnings:
+        raise WarningsError(str(warnings[0]))
+
+
+_CAUSES: dict[type[Exception], tuple[RatesReason, str]] = {
+    requests.Timeout: (RatesReason.TIMEOUT, "did not answer in time"),
+    requests.exceptions.JSONDecodeError: (RatesReason.MALFORMED, "answered with something that is not JSON"),
+    requests.RequestException: (RatesReason.UNREACHABLE, "is not reachable"),
+    PrometheusApiClientException: (RatesReason.REFUSED, "refused the query"),
+    WarningsError: (RatesReason.PARTIAL, "answered with a warning, the data is partial"),
+    TooLargeError: (RatesReason.MALFORMED, "gave an answer that is not read"),
+    AnswerError: (RatesReason.MALFORMED, "gave an answer that cannot be used"),
+    KeyError: (RatesReason.MALFORMED, "gave an answer that lacks a field"),
+    TypeError: (RatesReason.MALFORMED, "gave an answer of another shape"),
+    ValueError: (RatesReason.MALFORMED, "gave an answer that cannot be read"),
+    OSError: (RatesReason.UNREACHABLE, "cannot be asked"),
+}
+"""What each failure means; the first kind that fits counts, so special ones stand before general ones."""
+
+
+class PrometheusRates:
+    """Asks Prometheus; every way in which that can fail is an outcome."""
+
+    def __init__(self, options: PrometheusOptions) -> None:
+        self._options = options
+        self._source = f"Prometheus at {options.url}"
+
+    async def fetch(self, spec: PlanSpec, proxies: int) -> RatesOutcome:
+        """Measure the rates of a plan's keys."""
+        return await asyncio.to_thread(self.ask, spec, proxies)
+
+    def ask(self, spec: PlanSpec, proxies: int) -> RatesOutcome:
+        """Measure, blocking."""
+        try:
+            return outcome(spec, self._measure(spec), proxies, self._source)
+        except tuple(_CAUSES) as error:
+            reason, complaint = next(cause for kind, cause in _CAUSES.items() if isinstance(error, kind))
+            return RatesUnavailable(reason, f"{self._source} {complaint}: {_short(error)}")
+
+    def _measure(self, spec: PlanSpec) -> Measured:
+        with PrometheusConnect(
+            url=self._options.url, session=self._session(), retry=Retry(total=0)
+        ) as client:
+            client.headers = self._headers()
+            return Measured(
+                by_key=vector(client.custom_query(promql.key_rates(spec))),
+                reporting=int(scalar(client.custom_query(promql.reporting_proxies(spec))) or 0),
+                prompt_tokens=scalar(client.custom_query(promql.prompt_tokens(spec))),
+                cached_tokens=scalar(client.custom_query(promql.cached_tokens(spec))),
+                time=time.time(),
+            )
+
+    def _session(self) -> requests.Session:
+        session = _BoundedSession(self._options.timeout_seconds)
+        session.verify = str(self._options.ca_file) if self._options.ca_file else self._options.verify
+        return session
+
+    def _headers(self) -> dict[str, str]:
+        if self._options.bearer_token_file is None:
+            return {}
+        return {
+            "Authorization": f"Bearer {self._options.bearer_token_file.read_text(encoding='ascii').strip()}"
+        }
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

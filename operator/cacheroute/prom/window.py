@@ -1,0 +1,105 @@
+"""Counters over time → rates over a window; a counter that falls was reset and starts again from 0."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from cacheroute.prom.exposition import PlanCounters
+
+MAX_KEYS = 200_000
+"""Keys kept for one plan; clients choose keys, so memory must not depend on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What one proxy counted for one plan over some time.
+
+    Attributes:
+        requests: by the value of the label of the key.
+        prompt_tokens: number.
+        cached_tokens: number.
+        seconds: how long that took.
+    """
+
+    requests: dict[str, float]
+    prompt_tokens: float
+    cached_tokens: float
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Step:
+    time: float
+    plans: dict[str, PlanCounters]
+
+
+@dataclass(slots=True)
+class CounterWindow:
+    """The growth of one proxy's counters, step by step, for as long as any plan's window needs.
+
+    Attributes:
+        keep_seconds: how long steps are kept.
+    """
+
+    keep_seconds: float
+    _last: dict[str, PlanCounters] | None = None
+    _last_time: float = 0.0
+    _steps: deque[_Step] = field(default_factory=deque)
+
+    def add(self, time: float, counters: dict[str, PlanCounters]) -> None:
+        """Take a sample; the first one is only what the next is compared with."""
+        if self._last is not None and time > self._last_time:
+            grown = {plan: _grown(self._last.get(plan), now) for plan, now in counters.items()}
+            self._steps.append(_Step(time, grown))
+        self._last, self._last_time = counters, time
+        while self._steps and self._steps[0].time <= time - self.keep_seconds:
+            self._steps.popleft()
+
+    def growth(self, plan: str, now: float, seconds: float) -> Growth | None:
+        """Return the growth over the last ``seconds``; None before the second sample, or where the last is too old."""
+        steps = [step for step in self._steps if step.time > now - seconds]
+        if not steps:
+            return None
+        total = PlanCounters()
+        for step in steps:
+            _add(total, step.plans.get(plan))
+        return Growth(dict(total.requests), total.prompt_tokens, total.cached_tokens, self._span(steps))
+
+    def _span(self, steps: list[_Step]) -> float:
+        """Return the time from before the first step to the end of the last; equal steps are assumed before it."""
+        if len(steps) == 1:
+            return max(1e-9, steps[0].time - self._before(steps[0]))
+        return steps[-1].time - self._before(steps[0])
+
+    def _before(self, step: _Step) -> float:
+        earlier = [one.time for one in self._steps if one.time < step.time]
+        return earlier[-1] if earlier else step.time - self._period()
+
+    def _period(self) -> float:
+        times = [step.time for step in self._steps]
+        return (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 1.0
+
+
+def _grown(before: PlanCounters | None, now: PlanCounters) -> PlanCounters:
+    """Return what was counted since ``before``; only keys that grew are kept."""
+    former = before or PlanCounters()
+    grown = PlanCounters()
+    for key, value in now.requests.items():
+        delta = _delta(former.requests.get(key, 0.0), value)
+        if delta > 0 and len(grown.requests) < MAX_KEYS:
+            grown.requests[key] = delta
+    grown.prompt_tokens = _delta(former.prompt_tokens, now.prompt_tokens)
+    grown.cached_tokens = _delta(former.cached_tokens, now.cached_tokens)
+    return grown
+
+
+def _delta(before: float, now: float) -> float:
+    return now - before if now >= before else now
+
+
+def _add(total: PlanCounters, step: PlanCounters | None) -> None:
+    if step is None:
+        return
+    for key, value in step.requests.items():
+        total.requests[key] += value
+    total.prompt_tokens += step.prompt_tokens
+    total.cached_tokens += step.cached_tokens
