@@ -48,23 +48,22 @@ def test_steps_are_dropped_after_the_longest_window() -> None:
     window = CounterWindow(5)
     for time in range(100):
         window.add(time, counters(a=time))
-    assert len(window._steps) <= 5
+    growth = window.growth(PLAN, 99, 1000)
+    assert growth is not None
+    assert growth.seconds == 5
 
 
 def test_counters_are_read_from_exposition_text() -> None:
-    text = "\n".join(
-        [
-            "# TYPE envoy_cacheroute_requests counter",
-            'envoy_cacheroute_requests{decision="planned",plan="n/p",routing_key="a"} 3',
-            'envoy_cacheroute_requests{decision="cold",plan="n/p",routing_key="a"} 2',
-            r'envoy_cacheroute_requests{plan="n/\"p\\",routing_key="x{,}= 1"} 1e3',
-            'envoy_cacheroute_prompt_tokens{plan="n/p",routing_key="a"} 1200',
-            'envoy_cacheroute_cached_tokens{plan="n/p",routing_key="a"} 1100',
-            'envoy_cluster_upstream_rq{plan="n/p"} 7',
-            "",
-        ]
+    lines = (
+        "# TYPE envoy_cacheroute_requests counter",
+        'envoy_cacheroute_requests{decision="planned",plan="n/p",routing_key="a"} 3',
+        'envoy_cacheroute_requests{decision="cold",plan="n/p",routing_key="a"} 2',
+        r'envoy_cacheroute_requests{plan="n/\"p\\",routing_key="x{,}= 1"} 1e3',
+        'envoy_cacheroute_prompt_tokens{plan="n/p",routing_key="a"} 1200',
+        'envoy_cacheroute_cached_tokens{plan="n/p",routing_key="a"} 1100',
+        'envoy_cluster_upstream_rq{plan="n/p"} 7',
     )
-    read = read_counters(text)
+    read = read_counters("\n".join(lines))
     assert read["n/p"].requests == {"a": 5}
     assert (read["n/p"].prompt_tokens, read["n/p"].cached_tokens) == (1200, 1100)
     assert read['n/"p\\'].requests == {"x{,}= 1": 1000}

@@ -28,7 +28,8 @@ class Growth:
 
 @dataclass(slots=True)
 class _Step:
-    time: float
+    start: float
+    end: float
     plans: dict[str, PlanCounters]
 
 
@@ -49,34 +50,21 @@ class CounterWindow:
         """Take a sample; the first one is only what the next is compared with."""
         if self._last is not None and time > self._last_time:
             grown = {plan: _grown(self._last.get(plan), now) for plan, now in counters.items()}
-            self._steps.append(_Step(time, grown))
+            self._steps.append(_Step(self._last_time, time, grown))
         self._last, self._last_time = counters, time
-        while self._steps and self._steps[0].time <= time - self.keep_seconds:
+        while self._steps and self._steps[0].end <= time - self.keep_seconds:
             self._steps.popleft()
 
     def growth(self, plan: str, now: float, seconds: float) -> Growth | None:
         """Return the growth over the last ``seconds``; None before the second sample, or where the last is too old."""
-        steps = [step for step in self._steps if step.time > now - seconds]
+        steps = [step for step in self._steps if step.end > now - seconds]
         if not steps:
             return None
         total = PlanCounters()
         for step in steps:
             _add(total, step.plans.get(plan))
-        return Growth(dict(total.requests), total.prompt_tokens, total.cached_tokens, self._span(steps))
-
-    def _span(self, steps: list[_Step]) -> float:
-        """Return the time from before the first step to the end of the last; equal steps are assumed before it."""
-        if len(steps) == 1:
-            return max(1e-9, steps[0].time - self._before(steps[0]))
-        return steps[-1].time - self._before(steps[0])
-
-    def _before(self, step: _Step) -> float:
-        earlier = [one.time for one in self._steps if one.time < step.time]
-        return earlier[-1] if earlier else step.time - self._period()
-
-    def _period(self) -> float:
-        times = [step.time for step in self._steps]
-        return (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 1.0
+        span = steps[-1].end - steps[0].start
+        return Growth(dict(total.requests), total.prompt_tokens, total.cached_tokens, span)
 
 
 def _grown(before: PlanCounters | None, now: PlanCounters) -> PlanCounters:
