@@ -215,8 +215,8 @@ async def test_what_probes_and_clients_ask(engine: Engine) -> None:
 
 @pytest.mark.parametrize(("wished", "kept"), [("trace-7", True), ("x" * 200, False), ("\u00e9", False)])
 async def test_the_id_of_a_request_is_the_clients_if_it_is_sane(
-    engine: Engine, wished: str, kept: bool
-) -> None:  # noqa: FBT001 - a parameter of the table
+    engine: Engine, wished: str, *, kept: bool
+) -> None:
     headers, body = {"X-Request-Id": wished}, {"prompt": "a", "max_tokens": 1}
     async with engine.client.post("/v1/completions", json=body, headers=headers) as answer:
         assert ((await answer.json())["id"] == f"cmpl-{wished}") is kept

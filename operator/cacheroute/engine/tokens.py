@@ -15,9 +15,8 @@ from cacheroute.engine.errors import bad_request
 from cacheroute.simulation.engine_model.hashes import TokenIds
 
 BYTES_PER_TOKEN = 4
-# The byte 0xFF is in no UTF-8 text, so these are the ids of no text.
+# The byte 0xFF is in no UTF-8 text, so this is the id of no text. It stands before every role and every content.
 _BEGIN = np.array([0xFFFFFF01], dtype=np.uint32)
-_END = np.array([0xFFFFFF02], dtype=np.uint32)
 _LETTERS = 26
 _LARGEST_ID = 2**32 - 1
 
@@ -41,7 +40,7 @@ def chat_tokens(messages: Iterable[tuple[str, str]]) -> TokenIds:
     """Return the tokens of (role, text) messages, and of the opening of the assistant's answer."""
     runs: list[TokenIds] = []
     for role, text in messages:
-        runs += (_BEGIN, text_tokens(role), _BEGIN, text_tokens(text), _END)
+        runs += (_BEGIN, text_tokens(role), _BEGIN, text_tokens(text))
     runs += (_BEGIN, text_tokens("assistant"), _BEGIN)
     return np.concatenate(runs)
 

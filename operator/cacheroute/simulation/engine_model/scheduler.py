@@ -73,7 +73,8 @@ class Scheduler:
     A request is admitted when its whole prompt fits into the idle blocks, though blocks are taken chunk by chunk;
     it waits otherwise, and those behind it with it. When a running request finds no block, the request that was
     admitted last gives up all its blocks and goes back to the head of the queue; it computes its tokens again later,
-    as far as the prefix cache has lost them. A step that preempts admits nobody.
+    as far as the prefix cache has lost them. (A step that preempts admits nobody: the head of the queue has just given
+    up fewer blocks than it needs.)
     """
 
     def __init__(self, limits: EngineLimits) -> None:
@@ -94,8 +95,8 @@ class Scheduler:
     def schedule(self, now: float) -> Batch:
         """Choose the next step and take the blocks it needs; the batch is empty when there is nothing to do."""
         batch = Batch(self._limits.batched_tokens)
-        if self._continue_running(batch):
-            self._admit(batch, now)
+        self._continue_running(batch)
+        self._admit(batch, now)
         return batch
 
     def complete(self, batch: Batch, now: float) -> list[LiveRequest]:
@@ -125,9 +126,7 @@ class Scheduler:
         self.pool.release(live.blocks)
         live.blocks = []
 
-    def _continue_running(self, batch: Batch) -> bool:
-        """Add the running requests; returns False when one was preempted."""
-        before = self.counters.preemptions
+    def _continue_running(self, batch: Batch) -> None:
         position = 0
         while position < len(self.running) and batch.budget:
             live = self.running[position]
@@ -137,7 +136,6 @@ class Scheduler:
             self._grow(live, chunk)
             batch.add(live, chunk)
             position += 1
-        return self.counters.preemptions == before
 
     def _make_room(self, live: LiveRequest, chunk: int) -> bool:
         needed = self._blocks_for(live.computed + chunk) - len(live.blocks)
