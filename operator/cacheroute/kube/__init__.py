@@ -1,1 +1,1 @@
-"""PLACEHOLDER"""
+"""Kubernetes: the RoutingPlan API, what is observed, where plans are kept, and the one writer of status."""

@@ -1,0 +1,9 @@
+"""Errors of the Kubernetes layer."""
+
+
+class InvalidRoutingPlanError(ValueError):
+    """A RoutingPlan cannot be read; the message names the object, the field and what is wrong."""
+
+
+class ClusterReadError(RuntimeError):
+    """The cluster cannot be read for a user; one line that names what was asked for and why it failed."""

@@ -1,0 +1,113 @@
+"""spec.keys: where a request's key is found."""
+
+from typing import Annotated, Self
+
+from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
+
+from cacheroute.domain.keys import MAX_KEY_LENGTH, KeySource, KeySourceKind
+from cacheroute.kube.schema import Model, list_type, rule, rules
+
+SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key", "api-key")
+"""Keys become labels of metrics and stand in status, so these may not carry them."""
+CONNECTION_HEADERS = (
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+    "content-length",
+)
+"""Headers of one connection (RFC 9110, section 7.6.1), and two that a proxy rewrites."""
+OWN_PREFIX = "x-cacheroute-"
+
+_SECRET = "is a secret, and keys are shown in metrics and status; use a header that names the tenant"  # noqa: S105 - a message
+_CONNECTION = "belongs to the connection, not to the tenant"
+_OWN = "begins with x-cacheroute-, which the gateway strips from requests"
+_UNIQUE = "the same source stands there twice"
+_ONE = "exactly one of header and bodyField is needed"
+
+HeaderName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=128,
+        pattern=r"^[a-z0-9!#$%&'*+.^_`|~-]+$",
+        json_schema_extra=rules(
+            rule(f"!(self in {list(SECRET_HEADERS)})", f"header {_SECRET}"),
+            rule(f"!(self in {list(CONNECTION_HEADERS)})", f"header {_CONNECTION}"),
+            rule(f"!self.startsWith('{OWN_PREFIX}')", f"header {_OWN}"),
+        ),
+    ),
+]
+BodyField = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
+
+
+class KeySourceModel(Model):
+    """One place to look for a key: a request header, or a member of the JSON body."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-map-type": "atomic",
+            **rules(rule("has(self.header) != has(self.bodyField)", _ONE)),
+        }
+    )
+
+    header: HeaderName | None = Field(
+        default=None, description="Request header, in lower case, such as x-tenant-id."
+    )
+    body_field: BodyField | None = Field(
+        default=None,
+        description="Top-level member of the JSON body whose value is a string, such as prompt_cache_key or user.",
+    )
+
+    @field_validator("header")
+    @classmethod
+    def _may_carry_a_key(cls, header: str | None) -> str | None:
+        if header in SECRET_HEADERS:
+            raise ValueError(f"header {_SECRET}")
+        if header in CONNECTION_HEADERS:
+            raise ValueError(f"header {_CONNECTION}")
+        if header is not None and header.startswith(OWN_PREFIX):
+            raise ValueError(f"header {_OWN}")
+        return header
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.header is None) == (self.body_field is None):
+            raise ValueError(_ONE)
+        return self
+
+    def to_source(self) -> KeySource:
+        """Return the source as a value."""
+        if self.header is not None:
+            return KeySource(KeySourceKind.HEADER, self.header)
+        return KeySource(KeySourceKind.BODY_FIELD, self.body_field or "")
+
+
+class KeysModel(Model):
+    """What counts as one tenant: requests with the same key share a prefix and should share destinations."""
+
+    sources: tuple[KeySourceModel, ...] = Field(
+        min_length=1,
+        max_length=16,
+        description="Where to look, in order of preference: the first source that a request has wins.",
+        json_schema_extra=list_type("atomic")
+        | rules(rule("self.all(one, self.exists_one(other, one == other))", _UNIQUE)),
+    )
+    max_length: Annotated[int, Strict()] = Field(
+        default=128,
+        ge=1,
+        le=MAX_KEY_LENGTH,
+        description="Longer keys, and keys with characters other than ASCII letters, digits and ._:@/+=~|-, "
+        "are served by the cold route and counted.",
+    )
+
+    @field_validator("sources")
+    @classmethod
+    def _unique(cls, sources: tuple[KeySourceModel, ...]) -> tuple[KeySourceModel, ...]:
+        if any(sources.count(one) > 1 for one in sources):
+            raise ValueError(_UNIQUE)
+        return sources
