@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ class MemoryReporter:
 
     async def write(self, ref: PlanRef, status: PlanStatus) -> None:
         """Keep the status."""
-        self._documents[ref] = status_document(status, self._documents.get(ref))
+        self._documents[ref] = status_document(status, self._documents.get(ref), time.time())
 
     async def notify(self, ref: PlanRef, notice: Notice) -> None:
         """Log the notice."""
