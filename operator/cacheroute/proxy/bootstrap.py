@@ -1,0 +1,156 @@
+"""The bootstrap of an Envoy that belongs to a gateway: where the operator is, and what it may show of itself."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cacheroute.proxy.node import DEFAULT_ADDRESS, DEFAULT_PORT, METADATA
+
+ADMIN_CLUSTER = "admin"
+XDS_CLUSTER = "xds"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A host name or IP address, and a TCP port."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapSettings:
+    """What a bootstrap depends on.
+
+    Attributes:
+        gateway: the fleet that the proxy belongs to, spec.gateway of RoutingPlans.
+        node: unique name of the proxy; empty to leave it to Envoy's flag --service-node.
+        xds: where the operator serves xDS.
+        listen: where the proxy listens for clients.
+        stats: where it serves GET /stats/prometheus and /ready.
+        admin: Envoy's own administration, which can change things: keep it on loopback.
+        max_connections: client connections that are accepted at the same time.
+        eviction_seconds: a counter that nobody touched for this long is dropped, which bounds the memory
+            that clients with ever new keys can take; a multiple of 5 (Envoy's flush interval).
+    """
+
+    gateway: str
+    node: str = ""
+    xds: Place = Place("127.0.0.1", 18000)
+    listen: Place = Place(DEFAULT_ADDRESS, DEFAULT_PORT)
+    stats: Place = Place(DEFAULT_ADDRESS, 9902)
+    admin: Place = Place("127.0.0.1", 9901)
+    max_connections: int = 50_000
+    eviction_seconds: int = 900
+
+
+def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
+    """Return an envoy.config.bootstrap.v3.Bootstrap as JSON-like values."""
+    return {
+        "node": _node(settings),
+        "admin": {"address": _address(settings.admin)},
+        "static_resources": {
+            "listeners": [_stats_listener(settings.stats)],
+            "clusters": [_xds_cluster(settings.xds), _static_cluster(ADMIN_CLUSTER, settings.admin)],
+        },
+        "dynamic_resources": _dynamic_resources(),
+        "stats_eviction_interval": f"{settings.eviction_seconds}s",
+        "overload_manager": _overload_manager(settings.max_connections),
+    }
+
+
+def _node(settings: BootstrapSettings) -> dict[str, Any]:
+    listen = {"address": settings.listen.host, "port": settings.listen.port}
+    identity = {"id": settings.node} if settings.node else {}
+    return {**identity, "cluster": settings.gateway, "metadata": {METADATA: listen}}
+
+
+def _dynamic_resources() -> dict[str, Any]:
+    """Wait for the operator however long it takes: a proxy without routes would answer 404 to everything."""
+    source = {"ads": {}, "resource_api_version": "V3", "initial_fetch_timeout": "0s"}
+    return {
+        "ads_config": {
+            "api_type": "DELTA_GRPC",
+            "transport_api_version": "V3",
+            "set_node_on_first_message_only": True,
+            "grpc_services": [
+                {
+                    "envoy_grpc": {
+                        "cluster_name": XDS_CLUSTER,
+                        "retry_policy": {"retry_back_off": {"base_interval": "0.2s", "max_interval": "5s"}},
+                    }
+                }
+            ],
+        },
+        "cds_config": source,
+        "lds_config": source,
+    }
+
+
+def _xds_cluster(place: Place) -> dict[str, Any]:
+    http2 = {"connection_keepalive": {"interval": "30s", "timeout": "5s"}}
+    options = {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        "explicit_http_config": {"http2_protocol_options": http2},
+    }
+    return {
+        **_static_cluster(XDS_CLUSTER, place),
+        "type": "STRICT_DNS",
+        "typed_extension_protocol_options": {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": options
+        },
+    }
+
+
+def _static_cluster(name: str, place: Place) -> dict[str, Any]:
+    endpoint = {"endpoint": {"address": _address(place)}}
+    return {
+        "name": name,
+        "type": "STATIC",
+        "connect_timeout": "1s",
+        "load_assignment": {"cluster_name": name, "endpoints": [{"lb_endpoints": [endpoint]}]},
+    }
+
+
+def _stats_listener(place: Place) -> dict[str, Any]:
+    """Show two read-only pages of the administration, and nothing else of it."""
+    only_get = [{"name": ":method", "string_match": {"exact": "GET"}}]
+    routes = [
+        {"match": {"path": path, "headers": only_get}, "route": {"cluster": ADMIN_CLUSTER}}
+        for path in ("/stats/prometheus", "/ready")
+    ]
+    manager = {
+        "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "stat_prefix": "stats",
+        "route_config": {"virtual_hosts": [{"name": "stats", "domains": ["*"], "routes": routes}]},
+        "http_filters": [
+            {
+                "name": "envoy.filters.http.router",
+                "typed_config": {
+                    "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"
+                },
+            }
+        ],
+    }
+    chain = {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}
+    return {
+        "name": "stats",
+        "address": _address(place),
+        "filter_chains": [chain],
+        "ignore_global_conn_limit": True,
+    }
+
+
+def _overload_manager(max_connections: int) -> dict[str, Any]:
+    config = {
+        "@type": "type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig",
+        "max_active_downstream_connections": max_connections,
+    }
+    return {
+        "resource_monitors": [
+            {"name": "envoy.resource_monitors.global_downstream_max_connections", "typed_config": config}
+        ]
+    }
+
+
+def _address(place: Place) -> dict[str, Any]:
+    return {"socket_address": {"address": place.host, "port_value": place.port}}

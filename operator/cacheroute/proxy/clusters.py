@@ -1,0 +1,150 @@
+"""One cluster for each plan, and its endpoints with the sets that they are in.
+
+All destinations of a plan stay in one cluster, because Envoy counts active requests per host and cluster: the
+power-of-two choice of the cold traffic must see the planned traffic, and the other way round.
+"""
+
+from collections.abc import Iterable
+
+from envoy.config.cluster.v3 import circuit_breaker_pb2, cluster_pb2, outlier_detection_pb2
+from envoy.config.core.v3 import address_pb2, base_pb2, config_source_pb2, health_check_pb2, protocol_pb2
+from envoy.config.endpoint.v3 import endpoint_components_pb2, endpoint_pb2
+from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
+from envoy.type.v3 import percent_pb2
+from google.protobuf import struct_pb2
+
+from cacheroute.domain.table import Endpoint, RoutingTable
+from cacheroute.proxy.messages import milliseconds, packed, seconds, uint32
+from cacheroute.proxy.names import cluster_name, set_name
+from cacheroute.proxy.tuning import Tuning
+
+HOST_METADATA = "envoy.lb"
+"""Where Envoy's subset load balancer looks for what endpoints carry."""
+SET = "set"
+DESTINATION = "destination"
+
+_HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+_CHOICES = 2
+_Subsets = cluster_pb2.Cluster.LbSubsetConfig
+
+
+def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
+    """Return the cluster of a plan; it depends on the plan's name only."""
+    return cluster_pb2.Cluster(
+        name=cluster_name(table.ref),
+        type=cluster_pb2.Cluster.EDS,
+        eds_cluster_config=cluster_pb2.Cluster.EdsClusterConfig(eds_config=ads_source()),
+        connect_timeout=milliseconds(tuning.connect_milliseconds),
+        lb_policy=cluster_pb2.Cluster.LEAST_REQUEST,
+        least_request_lb_config=cluster_pb2.Cluster.LeastRequestLbConfig(choice_count=uint32(_CHOICES)),
+        common_lb_config=cluster_pb2.Cluster.CommonLbConfig(
+            healthy_panic_threshold=percent_pb2.Percent(value=0)
+        ),
+        lb_subset_config=_Subsets(
+            fallback_policy=_Subsets.ANY_ENDPOINT,
+            metadata_fallback_policy=_Subsets.FALLBACK_LIST,
+            list_as_any=True,
+            subset_selectors=[_Subsets.LbSubsetSelector(keys=[SET])],
+        ),
+        outlier_detection=_outlier_detection(tuning),
+        circuit_breakers=_circuit_breakers(tuning),
+        ignore_health_on_host_removal=True,
+        upstream_connection_options=_keepalive(tuning),
+        typed_extension_protocol_options={_HTTP_OPTIONS: packed(_http_options(tuning))},
+    )
+
+
+def endpoints(table: RoutingTable) -> endpoint_pb2.ClusterLoadAssignment:
+    """Return the endpoints of a plan's cluster; an empty list is a valid answer."""
+    sets = _sets_by_seat(table)
+    hosts = [_host(one, sets.get(one.seat, ())) for one in table.endpoints]
+    locality = endpoint_components_pb2.LocalityLbEndpoints(lb_endpoints=hosts)
+    return endpoint_pb2.ClusterLoadAssignment(
+        cluster_name=cluster_name(table.ref), endpoints=[locality] if hosts else []
+    )
+
+
+def ads_source() -> config_source_pb2.ConfigSource:
+    """Return the source that means: on the stream that is already there."""
+    return config_source_pb2.ConfigSource(
+        ads=config_source_pb2.AggregatedConfigSource(), resource_api_version=config_source_pb2.V3
+    )
+
+
+def _sets_by_seat(table: RoutingTable) -> dict[int | None, tuple[str, ...]]:
+    filled = {one.seat for one in table.endpoints if one.seat is not None}
+    sets: dict[int | None, set[str]] = {seat: {set_name((seat,))} for seat in filled}
+    for seats in _shared_sets(table):
+        for seat in filled.intersection(seats):
+            sets[seat].add(set_name(seats))
+    return {seat: tuple(sorted(names)) for seat, names in sets.items()}
+
+
+def _shared_sets(table: RoutingTable) -> Iterable[tuple[int, ...]]:
+    choices = {seats for group in table.groups for seats in (group.seats, group.standbys)}
+    return (seats for seats in choices if len(seats) > 1)
+
+
+def _host(endpoint: Endpoint, sets: tuple[str, ...]) -> endpoint_components_pb2.LbEndpoint:
+    address = address_pb2.SocketAddress(address=endpoint.address, port_value=endpoint.port)
+    names = struct_pb2.ListValue(values=[struct_pb2.Value(string_value=name) for name in sets])
+    metadata = struct_pb2.Struct(
+        fields={
+            DESTINATION: struct_pb2.Value(string_value=endpoint.name),
+            SET: struct_pb2.Value(list_value=names),
+        }
+    )
+    return endpoint_components_pb2.LbEndpoint(
+        endpoint=endpoint_components_pb2.Endpoint(address=address_pb2.Address(socket_address=address)),
+        health_status=health_check_pb2.DRAINING if endpoint.draining else health_check_pb2.UNKNOWN,
+        metadata=base_pb2.Metadata(filter_metadata={HOST_METADATA: metadata}),
+    )
+
+
+def _outlier_detection(tuning: Tuning) -> outlier_detection_pb2.OutlierDetection:
+    """Leave a destination out after one failed connection; what an engine answers never counts against it."""
+    never = uint32(0)
+    return outlier_detection_pb2.OutlierDetection(
+        split_external_local_origin_errors=True,
+        consecutive_local_origin_failure=uint32(1),
+        interval=seconds(1),
+        base_ejection_time=seconds(tuning.ejection_seconds),
+        max_ejection_time=seconds(tuning.max_ejection_seconds),
+        max_ejection_percent=uint32(100),
+        enforcing_consecutive_5xx=never,
+        enforcing_consecutive_gateway_failure=never,
+        enforcing_success_rate=never,
+        enforcing_local_origin_success_rate=never,
+    )
+
+
+def _circuit_breakers(tuning: Tuning) -> circuit_breaker_pb2.CircuitBreakers:
+    limit = uint32(tuning.circuit_breaker)
+    return circuit_breaker_pb2.CircuitBreakers(
+        thresholds=[
+            circuit_breaker_pb2.CircuitBreakers.Thresholds(
+                max_connections=limit, max_pending_requests=limit, max_requests=limit, max_retries=limit
+            )
+        ]
+    )
+
+
+def _keepalive(tuning: Tuning) -> cluster_pb2.UpstreamConnectionOptions:
+    every = uint32(tuning.keepalive_seconds)
+    return cluster_pb2.UpstreamConnectionOptions(
+        tcp_keepalive=address_pb2.TcpKeepalive(
+            keepalive_probes=uint32(3), keepalive_time=every, keepalive_interval=every
+        )
+    )
+
+
+def _http_options(tuning: Tuning) -> http_protocol_options_pb2.HttpProtocolOptions:
+    options = http_protocol_options_pb2.HttpProtocolOptions
+    return options(
+        common_http_protocol_options=protocol_pb2.HttpProtocolOptions(
+            idle_timeout=seconds(tuning.upstream_idle_seconds)
+        ),
+        explicit_http_config=options.ExplicitHttpConfig(
+            http_protocol_options=protocol_pb2.Http1ProtocolOptions()
+        ),
+    )

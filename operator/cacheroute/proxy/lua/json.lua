@@ -1,0 +1,142 @@
+-- The top-level string members of a JSON object, found without building the document.
+-- Every step moves forward through the text, so the time is linear in its length whatever a client sends.
+
+local byte, find, gsub, sub = string.byte, string.find, string.gsub, string.sub
+
+local QUOTE, BACKSLASH, COLON, ZERO, NINE = 34, 92, 58, 48, 57
+local OPEN_LIST, CLOSE_LIST, OPEN_OBJECT = 91, 93, 123
+
+local PLAIN_ESCAPES = { b = '\b', f = '\f', n = '\n', r = '\r', t = '\t' }
+
+-- UTF-8 of a code point of the basic plane. Halves of surrogate pairs stay apart: no name we look for has them.
+local function utf8(code)
+  if code < 0x80 then
+    return string.char(code)
+  elseif code < 0x800 then
+    return string.char(0xC0 + math.floor(code / 0x40), 0x80 + code % 0x40)
+  end
+  return string.char(0xE0 + math.floor(code / 0x1000), 0x80 + math.floor(code / 0x40) % 0x40, 0x80 + code % 0x40)
+end
+
+local function unescape_one(letter, hex)
+  if letter == 'u' and #hex == 4 then
+    return utf8(tonumber(hex, 16))
+  end
+  return (PLAIN_ESCAPES[letter] or letter) .. hex
+end
+
+local function unescape(raw)
+  if not find(raw, '\\', 1, true) then
+    return raw
+  end
+  return (gsub(raw, '\\(.)(%x?%x?%x?%x?)', unescape_one))
+end
+
+-- The place of the quote that ends the string whose first character is at `from`, or nil.
+local function string_end(text, from)
+  local quote = find(text, '"', from, true)
+  while quote do
+    local before = quote - 1
+    while before >= from and byte(text, before) == BACKSLASH do
+      before = before - 1
+    end
+    if (quote - before) % 2 == 1 then
+      return quote
+    end
+    quote = find(text, '"', quote + 1, true)
+  end
+  return nil
+end
+
+-- Remembers where `character` comes next, so that asking again and again still reads the text once.
+local function seeker(text, character)
+  local place = 0
+  return function(from)
+    if place and place < from then
+      place = find(text, character, from, true)
+    end
+    return place or math.huge
+  end
+end
+
+-- Where a list of numbers (token ids) that starts at `from` ends; nil where it is not one.
+local function number_list_jumper(text)
+  local close, list = seeker(text, ']'), seeker(text, '[')
+  local object, quote = seeker(text, '{'), seeker(text, '"')
+  return function(from)
+    local first = byte(text, from)
+    if not first or first < ZERO or first > NINE then
+      return nil
+    end
+    local stop = close(from)
+    if list(from) < stop or object(from) < stop or quote(from) < stop or stop == math.huge then
+      return nil
+    end
+    return stop
+  end
+end
+
+-- Reads what follows a string that ended at `stop`, at the top level. Where the string is a member's name and
+-- wanted, its value goes into `found` (the last of several wins, as in JSON parsers). Returns where to go on.
+local function read_member(text, from, stop, wanted, found)
+  local colon = find(text, '%S', stop + 1)
+  if not colon or byte(text, colon) ~= COLON then
+    return stop + 1
+  end
+  local value = find(text, '%S', colon + 1)
+  local name = unescape(sub(text, from, stop - 1))
+  if not value or not wanted[name] then
+    return value
+  end
+  found[name] = nil
+  if byte(text, value) ~= QUOTE then
+    return value
+  end
+  local value_stop = string_end(text, value + 1)
+  if value_stop then
+    found[name] = unescape(sub(text, value + 1, value_stop - 1))
+    return value_stop + 1
+  end
+  return nil
+end
+
+-- wanted: set of names. Returns name → decoded string, or nil where the text is no complete object or has more
+-- than `max_steps` strings and brackets.
+local function json_members(text, wanted, max_steps)
+  local found, depth = {}, 0
+  local at = find(text, '%S')
+  if not at or byte(text, at) ~= OPEN_OBJECT then
+    return nil
+  end
+  local number_list_end = number_list_jumper(text)
+  for _ = 1, max_steps do
+    at = at and find(text, '["{}%[%]]', at)
+    if not at then
+      return nil
+    end
+    local character = byte(text, at)
+    if character == QUOTE then
+      local stop = string_end(text, at + 1)
+      if stop and depth == 1 then
+        at = read_member(text, at + 1, stop, wanted, found)
+      else
+        at = stop and stop + 1
+      end
+    elseif character == OPEN_LIST then
+      local stop = number_list_end(at + 1)
+      if stop then
+        at = stop + 1
+      else
+        depth, at = depth + 1, at + 1
+      end
+    elseif character == OPEN_OBJECT then
+      depth, at = depth + 1, at + 1
+    else
+      depth, at = depth - 1, at + 1
+      if depth == 0 then
+        return found
+      end
+    end
+  end
+  return nil
+end

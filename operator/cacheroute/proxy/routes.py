@@ -1,0 +1,217 @@
+"""The route table: entries by model, keys grouped by choice, cold tails, and clear answers for all the rest."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from envoy.config.core.v3 import base_pb2
+from envoy.config.route.v3 import route_components_pb2, route_pb2
+from google.protobuf import duration_pb2, struct_pb2
+
+from cacheroute.domain.keys import KeySource, KeySourceKind, canonical_key
+from cacheroute.domain.spec import ANY_MODEL
+from cacheroute.domain.table import RoutingTable, TableGroup
+from cacheroute.proxy import names
+from cacheroute.proxy.clusters import DESTINATION, HOST_METADATA, SET
+from cacheroute.proxy.messages import milliseconds, packed, uint32
+from cacheroute.proxy.telemetry import DECISION
+from cacheroute.proxy.tuning import Tuning
+from envoy.extensions.retry.host.previous_hosts.v3 import previous_hosts_pb2
+
+MODEL_FIELD = "model"
+MODELS_PATH = "/v1/models"
+RETRY_ON = "connect-failure,refused-stream,reset-before-request,reset"
+"""An answer that has begun is never retried (Envoy's rule); one that has not is, also when the engine died."""
+
+_Virtual = route_components_pb2.VirtualHost
+_Fields = dict[str, struct_pb2.Value]
+
+
+def route_configuration(tables: Sequence[RoutingTable], tuning: Tuning) -> route_pb2.RouteConfiguration:
+    """Return the route table of one gateway.
+
+    Args:
+        tables: of all its plans, at most one for each model; where two claim a model the first one has it.
+        tuning: retry numbers.
+    """
+    hosts = [_unknown_model(tables), _no_model(tables, tuning), *_entries(tables, tuning)]
+    for table in tables:
+        hosts.extend(_plan_hosts(table, tuning))
+    return route_pb2.RouteConfiguration(
+        name=names.ROUTES,
+        vhost_header=names.KEY_HEADER,
+        virtual_hosts=hosts,
+        request_headers_to_remove=[names.KEY_HEADER],
+        response_headers_to_add=[
+            _header("x-cacheroute-destination", f"%UPSTREAM_METADATA({HOST_METADATA}:{DESTINATION})%"),
+            _header("x-cacheroute-decision", DECISION),
+            _header("x-cacheroute-plan", f"%METADATA(ROUTE:{names.NAMESPACE}:version)%"),
+        ],
+    )
+
+
+def _unknown_model(tables: Sequence[RoutingTable]) -> route_components_pb2.VirtualHost:
+    """Return where every request starts: it knows which body fields any plan looks at."""
+    fields = {MODEL_FIELD} | {
+        source.name
+        for table in tables
+        for source in table.key_sources
+        if source.kind is KeySourceKind.BODY_FIELD
+    }
+    return _Virtual(
+        name="unknown-model",
+        domains=[names.ANYTHING],
+        metadata=_metadata({"fields": _struct({field: _true() for field in fields})}),
+        routes=[
+            _answer(404, "No such model: no RoutingPlan on this gateway serves the model of this request.")
+        ],
+    )
+
+
+def _no_model(tables: Sequence[RoutingTable], tuning: Tuning) -> route_components_pb2.VirtualHost:
+    """Return what serves requests without a model: the plan for any model, or the only plan, or nobody."""
+    serving = [table for table in tables if ANY_MODEL in table.models] or (tables if len(tables) == 1 else ())
+    routes = [_answer(400, "The request names no model: send a JSON object with the string member 'model'.")]
+    if tables:
+        routes.insert(0, _models_list(tables[0], tuning))
+    if serving:
+        routes = [_entry_route(serving[0], tuning)]
+    return _Virtual(name="no-model", domains=[names.NO_MODEL], routes=routes)
+
+
+def _models_list(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Route:
+    """Let the first plan's engines list their models, for clients that ask a gateway with several plans."""
+    route = _cold_route(table, tuning)
+    route.match.CopyFrom(route_components_pb2.RouteMatch(path=MODELS_PATH))
+    return route
+
+
+def _entries(tables: Iterable[RoutingTable], tuning: Tuning) -> Iterator[route_components_pb2.VirtualHost]:
+    seen: set[str] = set()
+    for table in tables:
+        domains = sorted({names.model_domain(model) for model in table.models} - seen)
+        seen.update(domains)
+        if domains:
+            yield _Virtual(
+                name=f"entry {table.ref}",
+                domains=domains,
+                routes=[_entry_route(table, tuning)],
+            )
+
+
+def _entry_route(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Route:
+    """Tell the Lua script where the plan looks for keys; a request that stays here is cold."""
+    sources = struct_pb2.ListValue(values=[_source(source) for source in table.key_sources])
+    fields = {
+        "plan": _text(str(table.ref)),
+        "prefix": _text(names.key_prefix(table.ref)),
+        "max_length": struct_pb2.Value(number_value=table.max_key_length),
+        "sources": struct_pb2.Value(list_value=sources),
+    }
+    return _route(table, _action(table, tuning), {**_NOT_PLANNED, **fields})
+
+
+def _source(source: KeySource) -> struct_pb2.Value:
+    kind = "header" if source.kind is KeySourceKind.HEADER else "field"
+    return _struct({kind: _text(source.name)})
+
+
+def _plan_hosts(table: RoutingTable, tuning: Tuning) -> Iterator[route_components_pb2.VirtualHost]:
+    prefix = names.key_prefix(table.ref)
+    for index, group in enumerate(table.groups):
+        domains = [prefix + key for key in group.keys if canonical_key(key, table.max_key_length) == key]
+        if domains:
+            yield _Virtual(
+                name=f"{prefix}{index}", domains=domains, routes=[_group_route(table, group, tuning)]
+            )
+    yield _Virtual(
+        name=prefix + names.ANYTHING,
+        domains=[prefix + names.ANYTHING],
+        routes=[_cold_route(table, tuning)],
+    )
+
+
+def _group_route(table: RoutingTable, group: TableGroup, tuning: Tuning) -> route_components_pb2.Route:
+    """Route to the planned seats, then to each standby, then to the whole fleet."""
+    planned, standby = names.set_name(group.seats), names.set_name(group.standbys)
+    choices = [
+        _struct({SET: _text(name)}) for name in (planned, *(names.set_name((s,)) for s in group.standbys))
+    ]
+    fallbacks = struct_pb2.ListValue(values=[*choices, _struct({})])
+    action = _action(table, tuning)
+    action.metadata_match.filter_metadata[HOST_METADATA].fields["fallback_list"].list_value.CopyFrom(
+        fallbacks
+    )
+    return _route(table, action, {"planned": _text(planned), "standby": _text(standby)})
+
+
+def _cold_route(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Route:
+    """Route by power of two choices over the whole fleet."""
+    return _route(table, _action(table, tuning), _NOT_PLANNED)
+
+
+def _route(
+    table: RoutingTable, action: route_components_pb2.RouteAction, choice: _Fields
+) -> route_components_pb2.Route:
+    return route_components_pb2.Route(
+        match=route_components_pb2.RouteMatch(prefix="/"),
+        route=action,
+        metadata=_metadata({"version": _text(table.version), **choice}),
+    )
+
+
+def _action(table: RoutingTable, tuning: Tuning) -> route_components_pb2.RouteAction:
+    policy = route_components_pb2.RetryPolicy
+    return route_components_pb2.RouteAction(
+        cluster=names.cluster_name(table.ref),
+        timeout=duration_pb2.Duration(),
+        retry_policy=policy(
+            retry_on=RETRY_ON,
+            num_retries=uint32(table.max_retries),
+            retry_host_predicate=[
+                policy.RetryHostPredicate(
+                    name="envoy.retry_host_predicates.previous_hosts",
+                    typed_config=packed(previous_hosts_pb2.PreviousHostsPredicate()),
+                )
+            ],
+            host_selection_retry_max_attempts=tuning.host_attempts,
+            retry_back_off=policy.RetryBackOff(
+                base_interval=milliseconds(tuning.retry_base_milliseconds),
+                max_interval=milliseconds(tuning.retry_max_milliseconds),
+            ),
+        ),
+    )
+
+
+def _answer(status: int, text: str) -> route_components_pb2.Route:
+    """Answer by ourselves; the listener wraps the text into the OpenAI error shape."""
+    return route_components_pb2.Route(
+        match=route_components_pb2.RouteMatch(prefix="/"),
+        direct_response=route_components_pb2.DirectResponseAction(
+            status=status, body=base_pb2.DataSource(inline_string=text)
+        ),
+    )
+
+
+def _header(name: str, value: str) -> base_pb2.HeaderValueOption:
+    return base_pb2.HeaderValueOption(
+        header=base_pb2.HeaderValue(key=name, value=value),
+        append_action=base_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD,
+    )
+
+
+def _metadata(fields: _Fields) -> base_pb2.Metadata:
+    return base_pb2.Metadata(filter_metadata={names.NAMESPACE: struct_pb2.Struct(fields=fields)})
+
+
+def _struct(fields: _Fields) -> struct_pb2.Value:
+    return struct_pb2.Value(struct_value=struct_pb2.Struct(fields=fields))
+
+
+def _text(text: str) -> struct_pb2.Value:
+    return struct_pb2.Value(string_value=text)
+
+
+def _true() -> struct_pb2.Value:
+    return struct_pb2.Value(bool_value=True)
+
+
+_NOT_PLANNED: _Fields = {"planned": _text(""), "standby": _text("")}

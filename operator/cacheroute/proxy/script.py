@@ -1,0 +1,47 @@
+"""The Lua script that Envoy runs: the files in ``lua/`` behind constants that come from Python."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+from cacheroute.domain.keys import KEY_PUNCTUATION
+from cacheroute.domain.telemetry import KEY_REJECTED
+from cacheroute.proxy import names
+
+MAX_JSON_STEPS = 1_000_000
+"""Strings and brackets that the scanner looks at before it gives up: bounds the time of a hostile body to 0.2 s."""
+
+
+@cache
+def lua_script() -> str:
+    """Return the script of Envoy's Lua filter."""
+    parts = [
+        files(__package__).joinpath("lua", name).read_text("utf-8") for name in ("json.lua", "gateway.lua")
+    ]
+    return "\n".join([constants(), *parts])
+
+
+def constants() -> str:
+    """Return the Lua constants that the files in ``lua/`` use."""
+    values: dict[str, str | int] = {
+        "KEY_HEADER": names.KEY_HEADER,
+        "NAMESPACE": names.NAMESPACE,
+        "NO_MODEL": names.NO_MODEL,
+        "MODEL_PREFIX": names.MODEL_PREFIX,
+        "MAX_MODEL_BYTES": names.MAX_MODEL_BYTES,
+        "COLD": names.COLD,
+        "REJECTED": KEY_REJECTED,
+        "ODD": _odd_pattern(),
+        "MAX_STEPS": MAX_JSON_STEPS,
+    }
+    return "".join(f"local {name} = {_literal(value)}\n" for name, value in values.items())
+
+
+def _odd_pattern() -> str:
+    """Return the Lua pattern of a byte outside the keys' alphabet."""
+    punctuation = re.sub(r"([^A-Za-z0-9])", r"%\1", KEY_PUNCTUATION)
+    return f"[^a-z0-9{punctuation}]"
+
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else f"'{value}'"

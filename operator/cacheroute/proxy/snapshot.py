@@ -1,0 +1,90 @@
+"""What one gateway's proxies are served: resources with versions that are their content."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from envoy.service.discovery.v3 import discovery_pb2
+from google.protobuf.message import Message
+
+from cacheroute.domain.table import RoutingTable
+from cacheroute.proxy.clusters import cluster, endpoints
+from cacheroute.proxy.messages import packed
+from cacheroute.proxy.routes import route_configuration
+from cacheroute.proxy.tuning import Tuning
+
+_TYPE = "type.googleapis.com/envoy.config."
+CLUSTERS = _TYPE + "cluster.v3.Cluster"
+ENDPOINTS = _TYPE + "endpoint.v3.ClusterLoadAssignment"
+LISTENERS = _TYPE + "listener.v3.Listener"
+ROUTES = _TYPE + "route.v3.RouteConfiguration"
+
+_VERSION_LENGTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource, serialised once and shared between all streams.
+
+    Attributes:
+        name: as Envoy subscribes to it.
+        version: content hash, hexadecimal.
+        frame: serialised envoy.service.discovery.v3.Resource.
+    """
+
+    name: str
+    version: str
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All resources of a gateway, by type URL and name.
+
+    Attributes:
+        version: content hash over all resources.
+        resources: type URL → name → resource; the listener is added for each proxy.
+    """
+
+    version: str
+    resources: Mapping[str, Mapping[str, Resource]]
+
+    def of(self, type_url: str) -> Mapping[str, Resource]:
+        """Return the resources of one type by name."""
+        return self.resources.get(type_url, _NOTHING)
+
+
+_NOTHING: Mapping[str, Resource] = MappingProxyType({})
+
+
+def resource(name: str, message: Message) -> Resource:
+    """Serialise a resource; equal messages give equal bytes and versions."""
+    content = packed(message)
+    version = hashlib.sha256(content.value).hexdigest()[:_VERSION_LENGTH]
+    frame = discovery_pb2.Resource(name=name, version=version, resource=content)
+    return Resource(name, version, frame.SerializeToString(deterministic=True))
+
+
+def snapshot(resources: Mapping[str, Iterable[Resource]]) -> Snapshot:
+    """Put resources together; the version does not depend on their order."""
+    by_type = {kind: {one.name: one for one in some} for kind, some in resources.items()}
+    versions = sorted(
+        f"{kind} {name} {one.version}" for kind, some in by_type.items() for name, one in some.items()
+    )
+    digest = hashlib.sha256("\n".join(versions).encode()).hexdigest()
+    return Snapshot(digest[:_VERSION_LENGTH], by_type)
+
+
+def compile_tables(tables: Sequence[RoutingTable], tuning: Tuning) -> Snapshot:
+    """Compile the tables of all plans of one gateway; a pure function of their content."""
+    clusters = [cluster(table, tuning) for table in tables]
+    assignments = [endpoints(table) for table in tables]
+    routes = route_configuration(tables, tuning)
+    return snapshot(
+        {
+            CLUSTERS: [resource(one.name, one) for one in clusters],
+            ENDPOINTS: [resource(one.cluster_name, one) for one in assignments],
+            ROUTES: [resource(routes.name, routes)],
+        }
+    )

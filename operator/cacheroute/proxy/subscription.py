@@ -1,0 +1,234 @@
+"""What one proxy has, wants and is owed: delta xDS as a passive state machine.
+
+The driver feeds requests and snapshots in and sends what ``poll`` returns. Order (xds-protocol, "Eventual
+consistency considerations"): clusters and endpoints at once and together, because Envoy acknowledges a cluster
+only when it has its endpoints; listener and routes when both are acknowledged, because routes are not warmed;
+removals last.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from cacheroute.proxy.snapshot import CLUSTERS, ENDPOINTS, LISTENERS, ROUTES, Resource, Snapshot
+
+ACK_TIMEOUT_SECONDS = 5.0
+"""After this a missing ACK no longer holds back what should follow it."""
+
+_FOUNDATIONS = (CLUSTERS, ENDPOINTS)
+_USERS = (LISTENERS, ROUTES)
+_WILDCARD = "*"
+_WILDCARD_TYPES = (CLUSTERS, LISTENERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A DeltaDiscoveryRequest without the node.
+
+    Attributes:
+        type_url: of the resources it is about.
+        subscribe: names that the proxy wants from now on; ``*`` for all.
+        unsubscribe: names that it no longer wants.
+        initial_versions: what it still has from an earlier stream, name → version.
+        nonce: of the response that it answers; empty where it answers none.
+        error: why it rejects that response; empty for an ACK.
+    """
+
+    type_url: str
+    subscribe: tuple[str, ...] = ()
+    unsubscribe: tuple[str, ...] = ()
+    initial_versions: Mapping[str, str] = field(default_factory=dict)
+    nonce: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A DeltaDiscoveryResponse to send."""
+
+    type_url: str
+    nonce: str
+    resources: tuple[Resource, ...]
+    removed: tuple[str, ...]
+    sent: float
+
+
+@dataclass(slots=True)
+class _Subscription:
+    """The state of one type: what the proxy has (``known``), what it must be answered (``owed``)."""
+
+    wildcard: bool = False
+    unanswered: bool = True
+    names: set[str] = field(default_factory=set)
+    owed: set[str] = field(default_factory=set)
+    known: dict[str, str] = field(default_factory=dict)
+    rejected: dict[str, str] = field(default_factory=dict)
+    pending: Push | None = None
+
+    def wants(self, name: str) -> bool:
+        return self.wildcard or name in self.names
+
+    def changed(self, offered: Mapping[str, Resource]) -> Iterator[Resource]:
+        """Yield what the proxy lacks or is owed, but not what it already rejected."""
+        for name in offered if self.wildcard else sorted(self.names & offered.keys()):
+            one = offered[name]
+            due = name in self.owed or self.known.get(name) != one.version
+            if due and self.rejected.get(name) != one.version:
+                yield one
+
+    def gone(self, offered: Mapping[str, Resource]) -> tuple[str, ...]:
+        """Return what the proxy has and should not have any more."""
+        return tuple(sorted(name for name in self.known if name not in offered and self.wants(name)))
+
+    def never_there(self, offered: Mapping[str, Resource]) -> tuple[str, ...]:
+        """Return what it asked for and what does not exist."""
+        return tuple(sorted(name for name in self.owed if name not in offered and name not in self.known))
+
+    def settled(self, offered: Mapping[str, Resource]) -> bool:
+        missing = any(
+            self.known.get(name) != one.version for name, one in offered.items() if self.wants(name)
+        )
+        return self.pending is None and not self.unanswered and not missing and not self.gone(offered)
+
+
+class Stream:
+    """One proxy's stream."""
+
+    def __init__(self) -> None:
+        self._subscriptions: dict[str, _Subscription] = {}
+        self._offered: Snapshot | None = None
+        self._pushes = 0
+        self._error = ""
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Make ``snapshot`` what the proxy should have."""
+        self._offered = snapshot
+
+    def ask(self, ask: Ask) -> None:
+        """Take note of a request: an ACK, a NACK, a change of subscriptions, or several of them at once."""
+        first = ask.type_url not in self._subscriptions
+        state = self._subscriptions.setdefault(ask.type_url, _Subscription())
+        if first:
+            state.known.update(ask.initial_versions)
+            state.wildcard = not ask.subscribe and ask.type_url in _WILDCARD_TYPES
+        self._subscribe(state, ask)
+        if state.pending is not None and state.pending.nonce == ask.nonce:
+            self._answered(state, state.pending, ask.error)
+
+    def poll(self, now: float) -> list[Push]:
+        """Return what must be sent now; the caller sends all of it, in this order.
+
+        Args:
+            now: seconds on a clock that never goes back.
+        """
+        if self._offered is None:
+            return []
+        pushes = list(self._updates(_FOUNDATIONS, now))
+        if not self._waiting(_FOUNDATIONS, now):
+            pushes.extend(self._updates(_USERS, now))
+            if not self._waiting(_USERS, now):
+                pushes.extend(self._removals(now))
+        return pushes
+
+    def deadline(self, now: float) -> float | None:
+        """Return when ``poll`` may have something new without a request or snapshot; None for never."""
+        ends = [
+            state.pending.sent + ACK_TIMEOUT_SECONDS
+            for state in self._subscriptions.values()
+            if state.pending
+        ]
+        return min((end for end in ends if end > now), default=None)
+
+    @property
+    def synced(self) -> bool:
+        """Whether the proxy has acknowledged everything in the snapshot offered."""
+        needed = {*_WILDCARD_TYPES, ROUTES}
+        offered = self._offered
+        if offered is None or not needed <= self._subscriptions.keys():
+            return False
+        complete = offered.of(ENDPOINTS).keys() <= self._of(ENDPOINTS).names
+        return complete and all(
+            state.settled(offered.of(kind)) for kind, state in self._subscriptions.items()
+        )
+
+    @property
+    def rejection(self) -> str:
+        """Why the proxy rejected something of the snapshot offered; empty where it did not."""
+        offered = self._offered
+        if offered is None:
+            return ""
+        for kind, state in self._subscriptions.items():
+            resources = offered.of(kind)
+            if any(
+                name in resources and resources[name].version == bad for name, bad in state.rejected.items()
+            ):
+                return self._error
+        return ""
+
+    def _of(self, type_url: str) -> _Subscription:
+        return self._subscriptions.get(type_url, _Subscription())
+
+    @staticmethod
+    def _subscribe(state: _Subscription, ask: Ask) -> None:
+        state.wildcard = (state.wildcard or _WILDCARD in ask.subscribe) and _WILDCARD not in ask.unsubscribe
+        named = set(ask.subscribe) - {_WILDCARD}
+        state.names |= named
+        state.owed |= named
+        for name in ask.unsubscribe:
+            state.names.discard(name)
+            state.owed.discard(name)
+            if not state.wildcard:
+                state.known.pop(name, None)
+
+    def _answered(self, state: _Subscription, pending: Push, error: str) -> None:
+        state.pending = None
+        versions = {one.name: one.version for one in pending.resources if state.wants(one.name)}
+        if error:
+            self._error = error
+            state.rejected.update(versions)
+            return
+        state.known.update(versions)
+        for name in versions:
+            state.rejected.pop(name, None)
+        for name in pending.removed:
+            state.known.pop(name, None)
+
+    def _updates(self, kinds: tuple[str, ...], now: float) -> Iterator[Push]:
+        for kind in kinds:
+            state = self._subscriptions.get(kind)
+            if state is None or state.pending is not None or self._offered is None:
+                continue
+            offered = self._offered.of(kind)
+            changed, absent = tuple(state.changed(offered)), state.never_there(offered)
+            if changed or absent or state.unanswered:
+                yield self._push(kind, state, changed, absent, now)
+                if kind == CLUSTERS:
+                    self._owe_endpoints(changed)
+
+    def _owe_endpoints(self, clusters: tuple[Resource, ...]) -> None:
+        """Send the endpoints of changed clusters again: Envoy waits for them and does not ask."""
+        endpoints = self._of(ENDPOINTS)
+        endpoints.owed.update(endpoints.names.intersection(one.name for one in clusters))
+
+    def _removals(self, now: float) -> Iterator[Push]:
+        for kind, state in self._subscriptions.items():
+            gone = state.gone(self._offered.of(kind)) if self._offered else ()
+            if gone and state.pending is None:
+                yield self._push(kind, state, (), gone, now)
+
+    def _push(
+        self,
+        kind: str,
+        state: _Subscription,
+        resources: tuple[Resource, ...],
+        removed: tuple[str, ...],
+        now: float,
+    ) -> Push:
+        self._pushes += 1
+        state.pending = Push(kind, str(self._pushes), resources, removed, now)
+        state.unanswered = False
+        state.owed.difference_update(removed, (one.name for one in resources))
+        return state.pending
+
+    def _waiting(self, kinds: tuple[str, ...], now: float) -> bool:
+        pending = (self._of(kind).pending for kind in kinds)
+        return any(one is not None and now < one.sent + ACK_TIMEOUT_SECONDS for one in pending)

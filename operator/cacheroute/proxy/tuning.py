@@ -1,0 +1,42 @@
+"""Every number that the compiled configuration contains, once."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How the gateway's Envoys wait, retry and bound what clients can use up.
+
+    Attributes:
+        max_body_bytes: largest request body; a larger one is answered with 413.
+        stream_idle_seconds: a stream without a byte in either direction for this long is reset. There is
+            no route timeout: an answer that is not streamed sends nothing until it is complete.
+        request_header_seconds: time a client has to send its headers.
+        connect_milliseconds: time to connect to a destination before it counts as failed.
+        upstream_idle_seconds: idle connections to destinations are closed after this. It must be less than
+            the engine's keep-alive (vLLM: 5 s), or a request meets a connection that is just being closed.
+        retry_base_milliseconds: first back-off between tries.
+        retry_max_milliseconds: longest back-off between tries.
+        host_attempts: how often the load balancer draws again when it drew a destination already tried.
+        ejection_seconds: how long a destination is left out after a failed connection or a reset; doubled
+            each time it happens again, up to ``max_ejection_seconds``.
+        max_ejection_seconds: the longest ejection.
+        keepalive_seconds: idle time before TCP keep-alive probes to destinations, and between them.
+        circuit_breaker: limit on connections, pending and active requests and retries of a plan. Envoy's own
+            1,024 is too low for streams that last minutes.
+        max_streams: concurrent HTTP/2 streams of one client connection.
+    """
+
+    max_body_bytes: int = 8 * 1024 * 1024
+    stream_idle_seconds: int = 3600
+    request_header_seconds: int = 10
+    connect_milliseconds: int = 500
+    upstream_idle_seconds: int = 4
+    retry_base_milliseconds: int = 5
+    retry_max_milliseconds: int = 50
+    host_attempts: int = 5
+    ejection_seconds: int = 3
+    max_ejection_seconds: int = 30
+    keepalive_seconds: int = 10
+    circuit_breaker: int = 1_000_000
+    max_streams: int = 1000
