@@ -2,11 +2,13 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
 
 import uvloop
 
 INTERRUPTED = 130
+_Result = TypeVar("_Result")
 
 
 def run_until_signal(serve: Callable[[asyncio.Event], Awaitable[None]]) -> int:
@@ -26,3 +28,11 @@ async def _run(serve: Callable[[asyncio.Event], Awaitable[None]]) -> int:
         asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
     await serve(stop)
     return INTERRUPTED if signal.SIGINT in received else 0
+
+
+async def interruptible(work: Coroutine[None, None, _Result]) -> _Result:
+    """Run ``work``; SIGTERM and Ctrl-C cancel it, and it ends what it started before the cancellation is raised."""
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await task

@@ -8,12 +8,12 @@ import structlog
 
 def configure_logs(*, form: str = "text", level: str = "info") -> None:
     """Set up structlog and the standard library's logging to write one format to standard error."""
-    shared = [
+    shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    renderer = (
+    renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if form == "json"
         else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())

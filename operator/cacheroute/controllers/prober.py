@@ -26,12 +26,15 @@ class Prober:
 
     async def run(self) -> None:
         """Probe all destinations each period, until cancelled."""
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
-        connector = aiohttp.TCPConnector(limit=0, force_close=True)
-        async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
+        async with _session() as session:
             while True:
                 await self.round(session)
                 await asyncio.sleep(PERIOD_SECONDS)
+
+    async def first_round(self) -> None:
+        """Probe once, so that it is known who answers before anything is published."""
+        async with _session() as session:
+            await self.round(session)
 
     async def round(self, session: aiohttp.ClientSession) -> None:
         """Probe every destination once."""
@@ -57,6 +60,11 @@ class Prober:
         if self._world.observe(entry.name, state):
             _log.info("destination " + state.lower(), destination=entry.name, address=str(entry.address))
             self._changed()
+
+
+def _session() -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS), connector=connector)
 
 
 def _url(entry: DestinationEntry) -> str:

@@ -36,6 +36,7 @@ class Runtime:
         metrics: what /metrics shows.
         servers: where they bind.
         background: started beside the loop; any of them ending is an error.
+        prepare: awaited before the loop starts; liveness answers meanwhile, readiness does not.
     """
 
     coordinator: Coordinator
@@ -44,6 +45,7 @@ class Runtime:
     metrics: Metrics
     servers: Servers
     background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
+    prepare: Callable[[], Coroutine[Any, Any, None]]
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until ``stop`` is set.
@@ -61,11 +63,15 @@ class Runtime:
             http=str(Address(self.servers.http.host, http_port)),
         )
         try:
-            await _until(stop, self.coordinator.run, *self.background)
+            await _until(stop, self._work, *self.background)
         finally:
             await self.ads.stop()
             await runner.cleanup()
             _log.info("stopped")
+
+    async def _work(self) -> None:
+        await self.prepare()
+        await self.coordinator.run()
 
     def _views(self) -> Views:
         return Views(

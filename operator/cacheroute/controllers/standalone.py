@@ -52,4 +52,5 @@ def standalone(options: StandaloneOptions) -> Runtime:
         metrics=metrics,
         servers=options.servers,
         background=(prober.run, rates.run, lambda: world.watch(coordinator.wake)),
+        prepare=prober.first_round,
     )

@@ -1,0 +1,102 @@
+"""Many tenants whose rates follow the paper's distribution, and what they ask; a pure function of a seed.
+
+A prompt is a template that all tenants share, the tenant's own context, and a question of its own. Whether planning helps
+depends on one thing above all: the contexts of all tenants together do not fit into one engine's cache, but those of
+one engine's share of the tenants do. The defaults are chosen so (`Shape.blocks_needed`), and the summary says it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+SIGMA = 1.65
+"""Of the lognormal key rates of the paper's primary workload (arXiv 2608.19677, section 4)."""
+MAX_SHARE = 0.02
+"""Largest share of one tenant; the paper caps at 0.29 % of 128,824 keys, this is the same idea for hundreds."""
+BYTES_PER_TOKEN = 4
+"""Of the simulated engine's tokenizer."""
+_LETTERS = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of prompts and answers, tokens.
+
+    Attributes:
+        shared: the template in front of every prompt.
+        context: a tenant's own.
+        question: differs in every request.
+        answer: generated tokens.
+    """
+
+    shared: int = 64
+    context: int = 896
+    question: int = 64
+    answer: int = 16
+
+    @property
+    def prompt(self) -> int:
+        """Tokens of a whole prompt."""
+        return self.shared + self.context + self.question
+
+    def blocks_needed(self, tenants: int, block_size: int = 16) -> int:
+        """Return the KV blocks that the contexts of ``tenants`` tenants fill."""
+        return tenants * -(-(self.shared + self.context) // block_size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrivals:
+    """An open-loop schedule: requests are sent at these times whatever became of the ones before.
+
+    Attributes:
+        seconds: float64[N], from the start of the phase, ascending.
+        tenant: int64[N].
+    """
+
+    seconds: NDArray[np.float64]
+    tenant: NDArray[np.int64]
+
+
+def shares(tenants: int, seed: int) -> NDArray[np.float64]:
+    """Return each tenant's share of the requests: lognormal, the largest capped; float64[tenants], sums to 1."""
+    raw = np.random.default_rng(seed).lognormal(0.0, SIGMA, tenants)
+    share: NDArray[np.float64] = raw / raw.sum()
+    cap = max(MAX_SHARE, 1.5 / tenants)
+    for _ in range(8):
+        share = np.minimum(share, cap)
+        share /= share.sum()
+    return share
+
+
+def arrivals(share: NDArray[np.float64], rate: float, seconds: float, seed: int) -> Arrivals:
+    """Return Poisson arrivals at ``rate`` requests/s for ``seconds``."""
+    generator = np.random.default_rng(seed)
+    number = int(generator.poisson(rate * seconds))
+    return Arrivals(
+        seconds=np.sort(generator.uniform(0.0, seconds, number)),
+        tenant=generator.choice(share.size, size=number, p=share),
+    )
+
+
+def text(tokens: int, *name: int) -> str:
+    """Return made-up text of that many tokens, the same for the same ``name``."""
+    noise = np.random.default_rng(name).integers(0, _LETTERS, (tokens, BYTES_PER_TOKEN))
+    noise[:, 1:] += ord("a")
+    noise[:, 0] = ord(" ")
+    return noise.astype(np.uint8).tobytes().decode("ascii")
+
+
+class Prompts:
+    """Makes prompts; contexts are kept."""
+
+    def __init__(self, shape: Shape, seed: int) -> None:
+        self._shape, self._seed = shape, seed
+        self._template = text(shape.shared, seed, 1)
+        self._contexts: dict[int, str] = {}
+
+    def prompt(self, tenant: int, number: int) -> str:
+        """Return the prompt of a tenant's request; ``number`` makes the question unique."""
+        if tenant not in self._contexts:
+            self._contexts[tenant] = text(self._shape.context, self._seed, 2, tenant)
+        return self._template + self._contexts[tenant] + text(self._shape.question, self._seed, 3, number)
