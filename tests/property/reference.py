@@ -1,24 +1,47 @@
 """Algorithm 1 of the paper transcribed line by line, without a thought for speed; what the planner is held against."""
 
 import math
+from dataclasses import dataclass
 
 
-def reference_plan(
-    rates: list[float], destinations: int, capacity: float, slots: int, cold: float
-) -> tuple[dict[int, list[int]], list[float]]:
-    """Return T: key → destinations, and L: load of each destination, which starts at ``cold``."""
-    count = {b: min(destinations, max(1, math.ceil(rate / capacity))) for b, rate in enumerate(rates)}
-    order = sorted(count, key=lambda b: (-rates[b], b))
-    admitted, used = [], 0
-    for b in order:
-        if used + count[b] <= slots:
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What the transcription gives: keys in order of admission, their destinations and standbys, and loads."""
+
+    admitted: list[int]
+    table: list[list[int]]
+    standby: list[int]
+    load: list[float]
+
+
+def reference_plan(rates: list[float], destinations: int, capacity: float, slots: int) -> Reference:
+    """Plan for a uniform fleet; sums are exact only for rates whose sums are (small multiples of a power of two)."""
+    everywhere = range(destinations)
+    count = [min(destinations, max(1, math.ceil(rate / capacity))) for rate in rates]
+    admitted: list[int] = []
+    for b in sorted(range(len(rates)), key=lambda b: (-rates[b], b)):
+        if sum(count[other] for other in admitted) + count[b] <= slots:
             admitted.append(b)
-            used += count[b]
-    load = [cold] * destinations
-    table: dict[int, list[int]] = {}
+    cold = sum(rates) - sum(rates[b] for b in admitted)
+    load = [cold / destinations for _ in everywhere]
+    table = []
     for b in admitted:
-        chosen = sorted(sorted(range(destinations), key=lambda r: (load[r], r))[: count[b]])
-        table[b] = chosen
-        for r in chosen:
+        table.append(sorted(sorted(everywhere, key=lambda r: (load[r], r))[: count[b]]))
+        for r in table[-1]:
             load[r] += rates[b] / count[b]
-    return table, load
+    return Reference(admitted, table, _standbys(rates, admitted, table, load), load)
+
+
+def _standbys(
+    rates: list[float], admitted: list[int], table: list[list[int]], load: list[float]
+) -> list[int]:
+    expected = list(load)
+    standby = []
+    for b, own in zip(admitted, table, strict=True):
+        others = [r for r in range(len(load)) if r not in own]
+        if not others:
+            standby.append(-1)
+            continue
+        standby.append(min(others, key=lambda r: (expected[r], r)))
+        expected[standby[-1]] += rates[b] / len(own)
+    return standby

@@ -8,7 +8,7 @@ from cacheroute.planning.types import Plan
 
 def imbalance(load: NDArray[np.float64], capacity: NDArray[np.float64]) -> float:
     """Return ρ = max_r(load[r]/capacity[r]) / mean, dimensionless; 0 where there is no load."""
-    utilisation = load / capacity
+    utilisation = load * (capacity.min() / capacity)  # in proportion to load / capacity, and never overflows
     mean = float(utilisation.mean())
     return float(utilisation.max()) / mean if mean > 0 else 0.0
 

@@ -4,6 +4,7 @@ Symbols follow Algorithm 1 of CacheRoute (arXiv 2608.19677): B keys, R destinati
 W warm slots of one destination, C = Σ W, k_b counts, T(b) assignments, L[r] loads.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +30,7 @@ class Fleet:
     warm_slots: NDArray[np.int64]
 
     def __post_init__(self) -> None:
+        _require_row(self.capacity, "fleet.capacity")
         if self.capacity.size == 0 or self.capacity.shape != self.warm_slots.shape:
             raise PlanningInputError(
                 f"fleet: {self.capacity.size} capacities and {self.warm_slots.size} slot counts; "
@@ -42,6 +44,17 @@ class Fleet:
         """Number of destinations, R."""
         return int(self.capacity.size)
 
+    @property
+    def slots(self) -> int:
+        """Warm slots of all destinations, C; a Python integer, which cannot overflow."""
+        return sum(self.warm_slots.tolist())
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """float64[R], what makes loads comparable: load * scale orders as load / capacity does; all 1 if equal."""
+        scale: NDArray[np.float64] = self.capacity.min() / self.capacity
+        return scale
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
@@ -52,17 +65,21 @@ class Demand:
         unkeyed: requests/s that carry no key; they are part of the cold load.
 
     Raises:
-        PlanningInputError: a rate is not finite or negative.
+        PlanningInputError: a rate, or the sum of all, is not finite, or a rate is negative.
     """
 
     rate: NDArray[np.float64]
     unkeyed: float = 0.0
 
     def __post_init__(self) -> None:
+        _require_row(self.rate, "demand.rate")
         _require(np.isfinite(self.rate) & (self.rate >= 0), "demand.rate", "finite and >= 0")
-        _require(
-            np.array([np.isfinite(self.unkeyed) and self.unkeyed >= 0]), "demand.unkeyed", "finite and >= 0"
-        )
+        if not (math.isfinite(self.unkeyed) and self.unkeyed >= 0):
+            raise PlanningInputError(f"demand.unkeyed must be finite and >= 0; it is {self.unkeyed}")
+        with np.errstate(over="ignore"):
+            total = float(self.rate.sum()) + self.unkeyed
+        if not math.isfinite(total):
+            raise PlanningInputError("demand: the rates add up to more than a float64 holds")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +89,7 @@ class PlanReport:
     Attributes:
         keys_known: B.
         keys_admitted: number of keys with destinations, A.
-        keys_skipped: keys whose count did not fit in what was left of C while the scan went on.
+        keys_skipped: keys that were refused while slots were left, because their count was more than these.
         slots_used: Σ k_b of admitted keys.
         slots_total: C.
         admitted_rate: Σ λ_b of admitted keys.
@@ -90,6 +107,11 @@ class PlanReport:
     total_rate: float
     imbalance: float
     overloaded: NDArray[np.int64]
+
+    @property
+    def coverage(self) -> float:
+        """Admitted rate / total rate, 0..1; 0 where there is no traffic."""
+        return self.admitted_rate / self.total_rate if self.total_rate > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +140,11 @@ class Policy(Protocol):
 
     def __call__(self, demand: Demand, fleet: Fleet, previous: Plan | None) -> Plan:
         """Return a plan for this demand on this fleet."""
+
+
+def _require_row(array: NDArray[np.generic], name: str) -> None:
+    if array.ndim != 1:
+        raise PlanningInputError(f"{name} must have one dimension; it has {array.ndim}")
 
 
 def _require(valid: NDArray[np.bool_], name: str, rule: str) -> None:
