@@ -2,22 +2,29 @@
 
 import sys
 
+from rich.console import Console
+
 from benchmarks import planner
-from benchmarks.runner import measure, show, write
+from benchmarks.runner import show, write
+
+REGISTRY = {**planner.BENCHMARKS}
 
 
 def main(wanted: list[str]) -> int:
-    """Run the benchmarks that are named, or all."""
-    known = {one.name: one for one in planner.benchmarks()}
-    unknown = [name for name in wanted if name not in known]
+    """Run the benchmarks that are named, or all; write each result as soon as it is there."""
+    unknown = [name for name in wanted if name not in REGISTRY]
     if unknown:
-        sys.stderr.write(f"benchmarks: no benchmark {unknown[0]!r}; there are {', '.join(known)}\n")
+        sys.stderr.write(f"benchmarks: no benchmark {unknown[0]!r}; there are {', '.join(REGISTRY)}\n")
         return 2
-    results = [measure(known[name]) for name in wanted or known]
+    console = Console(stderr=True)
+    results = []
+    for name in wanted or REGISTRY:
+        with console.status(f"measuring {name}"):
+            results.append(REGISTRY[name]())
+        write(results[-1])
     show(results)
-    for result in results:
-        write(result)
     return 0
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

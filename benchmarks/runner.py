@@ -1,9 +1,10 @@
-"""Runs benchmarks, prints a table and writes build/bench/<name>.json."""
+"""Times functions, prints a table and writes build/bench/<name>.json."""
 
 import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -15,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 RUNS = 7
-OUTPUT = Path("build/bench")
+OUTPUT = Path(__file__).resolve().parent.parent / "build" / "bench"
+PLAIN_WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,13 @@ class Result:
     Attributes:
         name: also the file's name.
         value: median of ``runs``.
-        unit: of ``value`` and ``baseline``.
+        unit: of ``value``, ``baseline`` and ``runs``.
         baseline: median of something comparable, measured in the same run.
         baseline_name: what that is.
         ratio: value / baseline.
-        runs: every counted run.
-        machine: where it was measured.
-        notes: figures from elsewhere, with their source.
+        runs: every counted run, in order.
+        machine: where it was measured, and with which versions.
+        more: further fields of the JSON object, which the table shows as notes.
     """
 
     name: str
@@ -42,44 +44,59 @@ class Result:
     ratio: float
     runs: list[float]
     machine: dict[str, Any]
-    notes: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        fields = asdict(self)
+        more: dict[str, Any] = fields.pop("more")
+        return fields | more
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmark:
-    """Something to measure, and what to measure beside it."""
+class Span:
+    """How long something took, in milliseconds: by the clock on the wall, and of processor time on all cores."""
 
-    name: str
-    subject: Callable[[], object]
-    baseline: Callable[[], object]
-    baseline_name: str
-    notes: dict[str, Any] = field(default_factory=dict)
+    wall: float
+    processor: float
 
 
-def measure(benchmark: Benchmark) -> Result:
-    """Time subject and baseline in turn, after one warm-up each; milliseconds of process CPU time."""
-    pairs = [(_milliseconds(benchmark.subject), _milliseconds(benchmark.baseline)) for _ in range(RUNS + 1)][
-        1:
-    ]
-    runs = [pair[0] for pair in pairs]
-    value, baseline = statistics.median(runs), statistics.median(pair[1] for pair in pairs)
+def compare(
+    name: str,
+    subject: Callable[[], object],
+    baseline: tuple[str, Callable[[], object]],
+    more: dict[str, Any],
+) -> Result:
+    """Time ``subject`` and the named baseline in turn on one core, RUNS times after one warm-up each."""
+    pin()
+    spans = [(span(subject), span(baseline[1])) for _ in range(RUNS + 1)][1:]
+    value = statistics.median(one.wall for one, _ in spans)
+    other = statistics.median(one.wall for _, one in spans)
+    processor = statistics.median(one.processor for one, _ in spans)
     return Result(
-        name=benchmark.name,
+        name=name,
         value=round(value, 3),
         unit="ms",
-        baseline=round(baseline, 3),
-        baseline_name=benchmark.baseline_name,
-        ratio=round(value / baseline, 3) if baseline else 0.0,
-        runs=[round(run, 3) for run in runs],
+        baseline=round(other, 3),
+        baseline_name=baseline[0],
+        ratio=round(value / other, 4),
+        runs=[round(one.wall, 3) for one, _ in spans],
         machine=machine(),
-        notes=benchmark.notes,
+        more={"processor_ms": round(processor, 3), **more},
     )
 
 
-def _milliseconds(subject: Callable[[], object]) -> float:
-    started = time.process_time()
+def span(subject: Callable[[], object]) -> Span:
+    """Call once and time it."""
+    wall, processor = time.perf_counter(), time.process_time()
     subject()
-    return 1000 * (time.process_time() - started)
+    return Span(1000 * (time.perf_counter() - wall), 1000 * (time.process_time() - processor))
+
+
+def pin() -> None:
+    """Keep this process on one core, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def machine() -> dict[str, Any]:
@@ -101,25 +118,24 @@ def _cpu() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
-def write(result: Result) -> Path:
+def write(result: Result, folder: Path = OUTPUT) -> Path:
     """Write one result, whole or not at all."""
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    path = OUTPUT / f"{result.name}.json"
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(asdict(result), indent=2) + "\n", encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{result.name}.json"
+    temporary = folder / f".{result.name}.{os.getpid()}.tmp"
+    temporary.write_text(json.dumps(result.document(), indent=2) + "\n", encoding="utf-8")
     return temporary.replace(path)
 
 
 def show(results: list[Result]) -> None:
     """Print the table."""
-    table = Table("benchmark", "median", "baseline", "ratio", "notes", title=f"median of {RUNS}, one process")
+    table = Table("benchmark", "median", "baseline", "ratio", "more", title=f"medians of {RUNS} runs")
     for one in results:
-        notes = "; ".join(f"{name}: {value}" for name, value in one.notes.items())
         table.add_row(
             one.name,
             f"{one.value:.1f} {one.unit}",
             f"{one.baseline:.1f} {one.unit} ({one.baseline_name})",
-            f"{one.ratio:.2f}",
-            notes,
+            f"{one.ratio:.3f}",
+            "\n".join(f"{name}: {value}" for name, value in one.more.items()),
         )
-    Console(width=140).print(table)
+    Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH).print(table)
