@@ -7,7 +7,7 @@ import structlog
 from cacheroute.domain.errors import StoreError
 from cacheroute.kube.world import KubeWorld
 
-PERIOD_SECONDS = 300.0
+PERIOD_SECONDS = 60.0
 RETRY_SECONDS = 2.0
 
 _log = structlog.get_logger(__name__)

@@ -52,6 +52,11 @@ class KubeReporter:
         self._uid, self._clock = uid, clock
         self._written: dict[PlanRef, Written] = {}
 
+    @property
+    def documents(self) -> Mapping[PlanRef, Mapping[str, Any]]:
+        """The status documents that are in place, as far as they were written or read here."""
+        return {ref: written.document for ref, written in self._written.items()}
+
     async def write(self, ref: PlanRef, status: PlanStatus) -> None:
         """Write the status where it changed; a RoutingPlan that is gone needs none.
 
