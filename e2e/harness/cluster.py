@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 from e2e.harness import binaries, images, kind, local, machine
@@ -58,7 +59,7 @@ class Cluster:
         return items
 
     def _run(self, program: str, arguments: tuple[str, ...], stdin: str | None) -> str:
-        command = [*self.provider.command_prefix, binaries.program(program), *arguments]
+        command: list[str | Path] = [*self.provider.command_prefix, binaries.program(program), *arguments]
         return run(command, env={"KUBECONFIG": str(self.provider.kubeconfig)}, stdin=stdin)
 
 

@@ -75,6 +75,8 @@ class ControlPlane:
             "link add switch type bridge",
             f"addr add {addresses.CONTROL_PLANE}/24 dev switch",
             "link set switch up",
+            # kube-proxy rewrites Service addresses only of packets that have a way out.
+            f"route add {addresses.SERVICES} dev switch",
         ):
             self.machine.run(["ip", *words.split()])
 

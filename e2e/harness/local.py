@@ -30,6 +30,7 @@ class LocalCluster:
         """
         self.name = name
         self._outlives_us = outlives_us
+        self._machines: list[Machine] = []
         self._nodes: dict[str, Node] = {}
 
     @property
@@ -62,8 +63,9 @@ class LocalCluster:
         stable = images.stable()
         store = stores.seed(stable)
         with step(f"starting cluster {self.name} with {nodes} nodes", "8 s"):
+            lock = runs.claim(self.name)
             try:
-                self._boot(nodes, stable[0])
+                self._boot(nodes, stable[0], lock)
                 self._start(store)
             except BaseException:
                 runs.end(self.name)
@@ -104,23 +106,22 @@ class LocalCluster:
         """See `ClusterProvider`."""
         runs.end(self.name)
 
-    def _boot(self, nodes: int, pause: Image) -> None:
+    def _boot(self, nodes: int, pause: Image, lock: int) -> None:
         """Boot the machines, from the main thread: the kernel ties them to the thread that made them."""
-        lock = runs.claim(self.name)
         try:
-            machines = [self._machine("control-plane", lock)]
-            self._control_plane = ControlPlane(machines[0])
+            self._control_plane = ControlPlane(self._machine("control-plane", lock))
             for number in range(1, nodes + 1):
-                machines.append(self._machine(f"node-{number}", lock))
-                node = Node(number, machines[-1], pause)
+                node = Node(number, self._machine(f"node-{number}", lock), pause)
                 self._nodes[node.name] = node
-                runs.remember(self.name, machines)
         finally:
             os.close(lock)
 
     def _machine(self, name: str, lock: int) -> Machine:
         path = runs.folder(self.name) / name
-        return Machine.boot(name, path, images.init(), lock=lock, outlives_us=self._outlives_us)
+        machine = Machine.boot(name, path, images.init(), lock=lock, outlives_us=self._outlives_us)
+        self._machines.append(machine)
+        runs.remember(self.name, self._machines)
+        return machine
 
     def _start(self, store: Path) -> None:
         with ThreadPoolExecutor() as pool:

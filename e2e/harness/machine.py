@@ -61,8 +61,16 @@ class Machine:
             holder = subprocess.Popen(
                 [*tied, *spaces, init], stdout=log, stderr=log, pass_fds=[lock], start_new_session=True
             )
-        wait.until(lambda: _runs(holder.pid, init), within=10, what=f"{name}: first process", every=0.01)
-        machine = cls(name, folder, holder.pid, _children(holder.pid)[0])
+        try:
+            return cls._furnished(name, folder, init, holder.pid)
+        except BaseException:
+            holder.kill()
+            raise
+
+    @classmethod
+    def _furnished(cls, name: str, folder: Path, init: Path, holder: int) -> "Machine":
+        wait.until(lambda: _runs(holder, init), within=10, what=f"{name}: first process", every=0.01)
+        machine = cls(name, folder, holder, _children(holder)[0])
         for state in PRIVATE:
             machine.run(["mount", "-t", "tmpfs", "tmpfs", state])
         machine.run(["ip", "link", "set", "lo", "up"])

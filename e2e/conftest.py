@@ -1,0 +1,33 @@
+"""The cluster of the end-to-end tests, and what happens where it cannot run."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.harness.cluster import Cluster, running
+from e2e.harness.errors import CannotRunError
+
+TIMEOUT_SECONDS = 120
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the time limit of a cluster test begin after its fixtures: the first ever builds Kubernetes."""
+    for item in items:
+        if item.get_closest_marker("cluster") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(TIMEOUT_SECONDS, func_only=True))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """One cluster for the session; this process is in its network, so pod and Service addresses work.
+
+    A machine that lacks something is an error where `CI=true`, else the tests are skipped with the reason.
+    """
+    try:
+        with running(f"test-{os.getpid()}", nodes=2) as made, made.entered():
+            yield made
+    except CannotRunError as reason:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(reason))
