@@ -27,7 +27,7 @@ def compose(settings: OperatorSettings) -> Runtime:
         ValueError: an address cannot be read.
     """
     api = api_client()
-    world = KubeWorld(Lister(api, settings.namespaces), lambda: coordinator.wake())
+    world = KubeWorld(Lister(api, settings.namespaces), lambda: coordinator.wake())  # noqa: PLW0108 - the coordinator is made later
     reporter, metrics = KubeReporter(api, world.uid), Metrics()
     ads = AdsServer(lambda _gateway: coordinator.wake())
     ports = Ports(world, KubePlanStore(api, world.uid), reporter, _rates(settings), ads, metrics)

@@ -28,6 +28,8 @@ MAX_PARTS = 64
 MAX_NUMBER = 2 * MAX_PARTS
 """Numbers are below this: those of a plan and of the one that replaces it."""
 HEAD = 0
+CONTENT = "plan.json.gz"
+"""The key of a ConfigMap's binaryData that holds its part."""
 _PREFIX = "cacheroute-plan-"
 _MAX_NAME = 253
 _MAX_LABEL = 63

@@ -17,6 +17,7 @@ from cacheroute.domain.spec import PlanRef
 from cacheroute.kube.client import NOT_FOUND, REQUEST_TIMEOUT, translated
 from cacheroute.kube.names import ANNOTATION_OWNER, API_VERSION, FIELD_MANAGER, KIND, LABEL_PLAN
 from cacheroute.kube.plan_parts import (
+    CONTENT,
     HEAD,
     MAX_NUMBER,
     Delete,
@@ -28,8 +29,6 @@ from cacheroute.kube.plan_parts import (
     saving,
 )
 
-CONTENT = "plan.json.gz"
-"""The key of a ConfigMap's binaryData that holds its part."""
 _ATTEMPTS = 3
 
 
