@@ -17,7 +17,7 @@ LABEL_PLAN = "plan"
 LABEL_KEY = "routing_key"
 """The canonical key; empty where the request had none, ``KEY_REJECTED`` where it had one that cannot be planned."""
 LABEL_DECISION = "decision"
-"""A ``Choice``: planned, standby or cold."""
+"""A ``Choice``: planned, standby or cold; empty where no destination was up."""
 
 KEY_REJECTED = "!"
 """Label value for keys that are too long or outside the alphabet; no canonical key is spelled so."""

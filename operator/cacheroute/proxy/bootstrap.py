@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from cacheroute.domain.telemetry import LABEL_GATEWAY
 from cacheroute.proxy.node import DEFAULT_ADDRESS, DEFAULT_PORT, METADATA
 
 ADMIN_CLUSTER = "admin"
@@ -53,6 +54,7 @@ def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
             "clusters": [_xds_cluster(settings.xds), _static_cluster(ADMIN_CLUSTER, settings.admin)],
         },
         "dynamic_resources": _dynamic_resources(),
+        "stats_config": {"stats_tags": [{"tag_name": LABEL_GATEWAY, "fixed_value": settings.gateway}]},
         "stats_eviction_interval": f"{settings.eviction_seconds}s",
         "overload_manager": _overload_manager(settings.max_connections),
     }

@@ -37,9 +37,7 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
         connect_timeout=milliseconds(tuning.connect_milliseconds),
         lb_policy=cluster_pb2.Cluster.LEAST_REQUEST,
         least_request_lb_config=cluster_pb2.Cluster.LeastRequestLbConfig(choice_count=uint32(_CHOICES)),
-        common_lb_config=cluster_pb2.Cluster.CommonLbConfig(
-            healthy_panic_threshold=percent_pb2.Percent(value=0)
-        ),
+        common_lb_config=_common_lb_config(),
         lb_subset_config=_Subsets(
             fallback_policy=_Subsets.ANY_ENDPOINT,
             metadata_fallback_policy=_Subsets.FALLBACK_LIST,
@@ -98,6 +96,17 @@ def _host(endpoint: Endpoint, sets: tuple[str, ...]) -> endpoint_components_pb2.
         endpoint=endpoint_components_pb2.Endpoint(address=address_pb2.Address(socket_address=address)),
         health_status=health_check_pb2.DRAINING if endpoint.draining else health_check_pb2.UNKNOWN,
         metadata=base_pb2.Metadata(filter_metadata={HOST_METADATA: metadata}),
+    )
+
+
+def _common_lb_config() -> cluster_pb2.Cluster.CommonLbConfig:
+    """Act on every ejection at once.
+
+    Envoy merges health changes within a second by default: when two destinations go together, tries to the
+    second one would go on for that second. Without healthy destinations it must not panic and try all.
+    """
+    return cluster_pb2.Cluster.CommonLbConfig(
+        healthy_panic_threshold=percent_pb2.Percent(value=0), update_merge_window=seconds(0)
     )
 
 

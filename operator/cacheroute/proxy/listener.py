@@ -7,14 +7,6 @@ filters are written as Envoy's own documentation writes them, and parsed into me
 from typing import Any
 
 from envoy.config.listener.v3 import listener_pb2
-from google.protobuf import json_format
-
-from cacheroute.domain import telemetry as words
-from cacheroute.proxy import names
-from cacheroute.proxy.messages import register_missing
-from cacheroute.proxy.script import lua_script
-from cacheroute.proxy.telemetry import DECISION
-from cacheroute.proxy.tuning import Tuning
 from envoy.extensions.access_loggers.stats.v3 import stats_pb2 as _stats  # noqa: F401  registers the message
 from envoy.extensions.filters.http.json_to_metadata.v3 import json_to_metadata_pb2 as _json  # noqa: F401  same
 from envoy.extensions.filters.http.lua.v3 import lua_pb2 as _lua  # noqa: F401  same
@@ -25,6 +17,14 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (  # sam
 from envoy.extensions.http.early_header_mutation.header_mutation.v3 import (  # same
     header_mutation_pb2 as _mutation,  # noqa: F401
 )
+from google.protobuf import json_format
+
+from cacheroute.domain import telemetry as words
+from cacheroute.proxy import names
+from cacheroute.proxy.messages import register_missing
+from cacheroute.proxy.script import lua_script
+from cacheroute.proxy.telemetry import DECISION
+from cacheroute.proxy.tuning import Tuning
 
 _TYPES = "type.googleapis.com/envoy.extensions."
 _USAGE = {
@@ -143,7 +143,10 @@ def _counters() -> list[dict[str, Any]]:
     """Count what belongs to a plan when its request ends, and tokens where the engine reported them."""
     return [
         _counter("plan", {"stat": _stat(words.REQUESTS), "value_fixed": 1}),
-        *(_counter(key, {"stat": _stat(name), "value_format": _request(key)}) for name, key in _TOKENS.items()),
+        *(
+            _counter(key, {"stat": _stat(name), "value_format": _request(key)})
+            for name, key in _TOKENS.items()
+        ),
     ]
 
 

@@ -5,7 +5,6 @@ from envoy.extensions.filters.http.json_to_metadata.v3 import json_to_metadata_p
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, duration_pb2, wrappers_pb2
 from google.protobuf.message import Message
 
-
 _FIELD = descriptor_pb2.FieldDescriptorProto
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from envoy.config.core.v3 import base_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.extensions.retry.host.previous_hosts.v3 import previous_hosts_pb2
 from google.protobuf import duration_pb2, struct_pb2
 
 from cacheroute.domain.keys import KeySource, KeySourceKind, canonical_key
@@ -14,7 +15,6 @@ from cacheroute.proxy.clusters import DESTINATION, HOST_METADATA, SET
 from cacheroute.proxy.messages import milliseconds, packed, uint32
 from cacheroute.proxy.telemetry import DECISION
 from cacheroute.proxy.tuning import Tuning
-from envoy.extensions.retry.host.previous_hosts.v3 import previous_hosts_pb2
 
 MODEL_FIELD = "model"
 MODELS_PATH = "/v1/models"

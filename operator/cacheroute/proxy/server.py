@@ -24,6 +24,7 @@ _SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 _MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """A reconnecting Envoy names every resource that it has."""
 _MAX_MESSAGE = 300
+_VARINT_BASE = 128
 _LIMITS = [("grpc.max_receive_message_length", _MAX_REQUEST_BYTES), ("grpc.max_send_message_length", -1)]
 
 _log = structlog.get_logger(__name__)
@@ -206,7 +207,7 @@ def _response(push: Push) -> bytes:
     envelope = discovery_pb2.DeltaDiscoveryResponse(
         type_url=push.type_url, nonce=push.nonce, removed_resources=push.removed
     )
-    return envelope.SerializeToString() + b"".join(map(_resource_field, push.resources))
+    return b"".join((envelope.SerializeToString(), *map(_resource_field, push.resources)))
 
 
 def _resource_field(one: Resource) -> bytes:
@@ -216,9 +217,9 @@ def _resource_field(one: Resource) -> bytes:
 
 def _varint(value: int) -> bytes:
     out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
+    while value >= _VARINT_BASE:
+        out.append(value % _VARINT_BASE | _VARINT_BASE)
+        value //= _VARINT_BASE
     return bytes((*out, value))
 
 
@@ -228,7 +229,7 @@ async def _refuse_whole_states(_requests: AsyncIterator[Any], context: Any) -> N
     await context.abort(grpc.StatusCode.UNIMPLEMENTED, why)
 
 
-def _handlers(deltas: Callable[..., Any], whole_states: Callable[..., Any]) -> grpc.GenericRpcHandler:
+def _handlers(deltas: Callable[..., Any], whole_states: Callable[..., Any]) -> Any:
     return grpc.method_handlers_generic_handler(
         _SERVICE,
         {

