@@ -1,6 +1,7 @@
 """`cacheroute demo`."""
 
 import asyncio
+import os
 import shutil
 import sys
 import tempfile
@@ -35,8 +36,8 @@ def demo(
     from cacheroute.demo.errors import DemoError
     from cacheroute.demo.run import Demo, DemoOptions
     from cacheroute.demo.view import View
-    from cacheroute.proxy.envoy_binary import find_envoy
-    from cacheroute.proxy.errors import ProxyError
+    from cacheroute.proxy.envoy_binary import find_or_fetch
+    from cacheroute.proxy.errors import GatewayError
 
     if output not in ("table", "json"):
         fail(f"--output {output!r}: choose table or json", USAGE)
@@ -45,10 +46,10 @@ def demo(
     options = DemoOptions(engines=engines, tenants=tenants, rate=rate, seconds=seconds, seed=seed)
     kept = keep
     try:
-        find_envoy(None, view.say)
+        find_or_fetch(None, os.environ, view.say)
         result = uvloop.run(interruptible(Demo(options, view, folder).run()))
         kept = kept or not result.good
-    except (DemoError, ProxyError) as error:
+    except (DemoError, GatewayError) as error:
         kept = True
         fail(str(error), FAILURE)
     except asyncio.CancelledError:

@@ -49,6 +49,7 @@ def operator(
     from cacheroute.controllers.operator import compose
     from cacheroute.controllers.settings import OperatorSettings
     from cacheroute.domain.errors import StoreError
+    from cacheroute.proxy.errors import GatewayError
 
     given: dict[str, Any] = {
         "prometheus_url": prometheus_url,
@@ -71,6 +72,6 @@ def operator(
         fail(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}", USAGE)
     except ValueError as error:
         fail(str(error), USAGE)
-    except (StoreError, OSError) as error:
+    except (StoreError, GatewayError, OSError) as error:
         fail(f"cannot serve: {error}")
     raise typer.Exit(code)

@@ -43,6 +43,7 @@ def standalone(
     from cacheroute.controllers.runtime import Servers
     from cacheroute.controllers.standalone import StandaloneOptions
     from cacheroute.controllers.standalone import standalone as compose
+    from cacheroute.proxy.errors import GatewayError
 
     try:
         configure_logs(form=log_format, level=log_level)
@@ -51,6 +52,6 @@ def standalone(
         code = run_until_signal(lambda stop: compose(options).run(stop))
     except (InputFileError, ValueError) as error:
         fail(str(error), USAGE)
-    except OSError as error:
+    except (GatewayError, OSError) as error:
         fail(f"cannot serve: {error}")
     raise typer.Exit(code)

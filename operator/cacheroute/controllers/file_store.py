@@ -100,6 +100,5 @@ class MemoryReporter:
         self._documents[ref] = status_document(status, self._documents.get(ref), time.time())
 
     async def notify(self, ref: PlanRef, notice: Notice) -> None:
-        """Log the notice."""
-        log = _log.warning if notice.warning else _log.info
-        log(notice.message, plan=str(ref), reason=notice.reason)
+        """Log the notice; the worker has logged the decision itself."""
+        _log.debug(notice.message, plan=str(ref), reason=notice.reason)

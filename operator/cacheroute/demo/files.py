@@ -7,10 +7,9 @@ import yaml
 from cacheroute.demo.load import TENANT_HEADER
 
 NAMESPACE, NAME, MODEL, POOL = "demo", "tenants", "demo-70b", "h100"
-WINDOW_SECONDS = 60
 
 
-def write_plan(path: Path, mode: str, interval_seconds: int) -> None:
+def write_plan(path: Path, mode: str, interval_seconds: int, window_seconds: int) -> None:
     """Write the RoutingPlan; the old file stays whole until the new one is."""
     plan = {
         "apiVersion": "cacheroute.dev/v1alpha1",
@@ -28,7 +27,7 @@ def write_plan(path: Path, mode: str, interval_seconds: int) -> None:
                 }
             ],
             "keys": {"sources": [{"header": TENANT_HEADER}]},
-            "rates": {"windowSeconds": WINDOW_SECONDS},
+            "rates": {"windowSeconds": window_seconds},
             "planning": {"policy": "Paper", "intervalSeconds": interval_seconds},
             "failover": {"replacementGraceSeconds": 300},
         },

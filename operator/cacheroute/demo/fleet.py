@@ -70,7 +70,7 @@ class Fleet:
         say(f"starting {len(self._engines)} simulated vLLM engines")
         for name in self._engines:
             await self.start_engine(name)
-        files.write_plan(self.plan_file, "Shadow", 10)
+        files.write_plan(self.plan_file, "Shadow", interval_seconds=10, window_seconds=60)
         files.write_destinations(self._folder / "destinations.yaml", self._engines, ENGINE_PORT)
         say("starting standalone mode (the operator without Kubernetes) and an Envoy gateway")
         await self._start("standalone", *self._standalone())

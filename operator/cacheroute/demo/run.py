@@ -21,8 +21,7 @@ from cacheroute.domain.plan import Plan
 WAIT_SECONDS = 30.0
 DRAW_SECONDS = 0.25
 COMPLAINTS = 3
-PLANNED_INTERVAL_SECONDS = 600
-"""Policy Paper plans from scratch; one plan is enough to show, and a second would move nearly every key."""
+AFTER_PLANNED_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,14 @@ class DemoOptions:
     warmup_seconds: float = 12.0
     seed: int = 1
     shape: Shape = field(default_factory=Shape)
+
+    @property
+    def interval_seconds(self) -> int:
+        """Control interval once the plan routes: longer than the rest of the run.
+
+        Policy Paper plans from scratch; a second plan would move nearly every key while it is measured.
+        """
+        return round(2 * (self.warmup_seconds + self.seconds)) + AFTER_PLANNED_SECONDS
 
     @property
     def cache_blocks(self) -> int:
@@ -114,7 +121,8 @@ class Demo:
 
     async def _activate(self) -> None:
         self._view.say("applying the plan: spec.mode Shadow → Active")
-        files.write_plan(self._fleet.plan_file, "Active", PLANNED_INTERVAL_SECONDS)
+        interval = self._options.interval_seconds
+        files.write_plan(self._fleet.plan_file, "Active", interval_seconds=interval, window_seconds=interval)
         await self._until(self._is_active, "the plan to be in force on the gateway")
 
     async def _is_active(self) -> bool:
