@@ -18,6 +18,7 @@ Nodes = Annotated[int, typer.Option(help="Number of nodes that run pods.")]
 def up(name: Name = "dev", nodes: Nodes = 2) -> None:
     """Start a cluster with all images on it; it stays until `down`."""
     cluster = LocalCluster(name, outlives_us=True)
+    cluster.require()
     package = images.cacheroute()
     cluster.create(nodes)
     try:

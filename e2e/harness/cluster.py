@@ -70,6 +70,7 @@ def running(name: str, nodes: int) -> Iterator[Cluster]:
     `E2E_PROVIDER=kind` takes kind (needs Docker) instead of namespaces of this machine.
     """
     provider: ClusterProvider = _provider(name)
+    provider.require()
     package = images.cacheroute()
     binaries.folder("helm")
     provider.create(nodes)

@@ -5,7 +5,6 @@ import secrets
 from pathlib import Path
 
 from e2e.harness import addresses, binaries, wait
-from e2e.harness.errors import HarnessError
 from e2e.harness.machine import Machine
 from e2e.harness.process import run
 
@@ -64,10 +63,8 @@ class ControlPlane:
         return ["nsenter", f"--net={self.machine.network}", "--"]
 
     def _ready(self) -> bool:
-        try:
-            self.machine.check("apiserver")
-        except HarnessError as ended:
-            raise SystemExit(f"e2e: {ended}") from ended
+        self.machine.check("etcd")
+        self.machine.check("apiserver")
         return self.kubectl("get", "--raw", "/readyz") == "ok"
 
     def _make_switch(self) -> None:

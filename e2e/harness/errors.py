@@ -7,3 +7,7 @@ class HarnessError(Exception):
 
 class CannotRunError(HarnessError):
     """This machine lacks something the suite needs; the message names it and how to get it."""
+
+
+class ServiceEndedError(HarnessError):
+    """A service of a machine ended, so waiting for it is in vain; the message carries the end of its log."""

@@ -5,7 +5,6 @@ two. It needs Linux and root, because the tests enter the network namespace of k
 """
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from e2e.harness import images, oci, wait
+from e2e.harness import debian, images, oci, wait
 from e2e.harness.errors import CannotRunError
 from e2e.harness.oci import Image
 from e2e.harness.process import run
@@ -53,11 +52,17 @@ class KindCluster:
         """See `ClusterProvider`."""
         return self._nodes
 
+    def require(self) -> None:
+        """See `ClusterProvider`."""
+        debian.require()
+        missing = [name for name in ("docker", "kind") if shutil.which(name) is None]
+        if missing:
+            raise CannotRunError(
+                f"the kind provider needs these programs, install them: {', '.join(missing)}"
+            )
+
     def create(self, nodes: int) -> None:
         """See `ClusterProvider`."""
-        missing = [name for name in ("docker", "kind") if shutil.which(name) is None]
-        if missing or os.geteuid() != 0:
-            raise CannotRunError(f"kind needs root and these programs: {', '.join(missing) or 'all found'}")
         config = self._folder / "kind.json"
         config.write_text(json.dumps(_config(nodes)))
         with step(f"starting kind cluster {self.name}", "60 s"):

@@ -53,13 +53,16 @@ class LocalCluster:
         """See `ClusterProvider`."""
         return list(self._nodes)
 
+    def require(self) -> None:
+        """See `ClusterProvider`."""
+        debian.require()
+
     def create(self, nodes: int) -> None:
         """See `ClusterProvider`."""
         if not 1 <= nodes <= addresses.MOST_NODES:
             raise HarnessError(
                 f"cluster {self.name}: {nodes} nodes; between 1 and {addresses.MOST_NODES} are possible"
             )
-        debian.require()
         stable = images.stable()
         store = stores.seed(stable)
         with step(f"starting cluster {self.name} with {nodes} nodes", "8 s"):

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from e2e.harness import wait
-from e2e.harness.errors import HarnessError
+from e2e.harness.errors import HarnessError, ServiceEndedError
 from e2e.harness.process import run
 
 PRIVATE = ("/run", "/var/lib")
@@ -127,12 +127,12 @@ class Machine:
         """Raise if a service has ended.
 
         Raises:
-            HarnessError: It has; the message carries the end of its log.
+            ServiceEndedError: It has; the message carries the end of its log.
         """
         if self._services[service].poll() is not None:
             log = self.folder / f"{service}.log"
             last = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-            raise HarnessError(f"{service} on {self.name} ended; {log}:\n{last}")
+            raise ServiceEndedError(f"{service} on {self.name} ended; {log}:\n{last}")
 
 
 @contextmanager

@@ -26,6 +26,9 @@ class ClusterProvider(Protocol):
     def nodes(self) -> list[str]:
         """Names of the nodes that run pods."""
 
+    def require(self) -> None:
+        """Raise `CannotRunError` where this machine lacks something, after installing what can be installed."""
+
     def create(self, nodes: int) -> None:
         """Make the cluster; every node is Ready and DNS answers when this returns."""
 

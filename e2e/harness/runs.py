@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,12 +34,12 @@ def claim(name: str) -> int:
     """
     clear_abandoned()
     path = folder(name)
-    try:
-        path.mkdir(parents=True)
-    except FileExistsError:
-        raise HarnessError(f"cluster {name} is up already; take it down with: down --name {name}") from None
-    lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR)
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with _changing():
+        if path.exists():
+            raise HarnessError(f"cluster {name} is up already; take it down with: down --name {name}")
+        path.mkdir()
+        lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return lock
 
 
@@ -56,6 +57,11 @@ def end(name: str) -> None:
     Raises:
         HarnessError: Something survived.
     """
+    with _changing():
+        _end(name)
+
+
+def _end(name: str) -> None:
     path = folder(name)
     if not path.exists():
         return
@@ -100,11 +106,16 @@ def living() -> list[Living]:
 
 def clear_abandoned() -> None:
     """Remove what runs that were killed have left; the kernel ended their machines with them."""
-    with cache.locked(cache.root() / "runs" / ".lock"):
+    with _changing():
         for name in list(_names()):
             if not _alive(folder(name)):
                 say(f"clearing what an earlier run left: {name}")
-                end(name)
+                _end(name)
+
+
+def _changing() -> AbstractContextManager[None]:
+    """Let one process at a time add or remove run folders."""
+    return cache.locked(cache.root() / "runs" / ".lock")
 
 
 def _names() -> Iterator[str]:
