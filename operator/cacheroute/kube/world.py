@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from cacheroute.domain.fleet import Fleet
 from cacheroute.domain.spec import InvalidSpec, PlanRef, PlanSpec
 from cacheroute.kube.cache import WatchCache
 from cacheroute.kube.fleet import DISRUPTION_TAINTS, observe_fleet
-from cacheroute.kube.lister import Lister
+from cacheroute.kube.lister import Listing
 from cacheroute.kube.plans import PlanEntry, entry_ref, plan_entry
 from cacheroute.kube.records import NodeRecord, PodRecord, node_record, pod_record
 
@@ -17,12 +17,19 @@ DELETED = "DELETED"
 """The type of a watch event that tells of a deletion."""
 
 
+class Lists(Protocol):
+    """Reads everything that is watched."""
+
+    def list(self) -> Listing:
+        """Read; blocks; raises StoreError."""
+
+
 class KubeWorld:
     """The World of the operator. All methods belong to one thread; ``changed`` is called there on news."""
 
     def __init__(
         self,
-        lister: Lister,
+        lister: Lists,
         changed: Callable[[], None],
         disruption_taints: frozenset[str] = DISRUPTION_TAINTS,
     ) -> None:

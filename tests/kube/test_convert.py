@@ -1,0 +1,86 @@
+from typing import Any
+
+import pytest
+
+from cacheroute.domain.fleet import Pool
+from cacheroute.domain.keys import KeySource, KeySourceKind
+from cacheroute.domain.spec import FailoverSpec, Mode, PlanRef, PlanSpec, RatesSpec
+from cacheroute.kube.convert import read, to_spec
+from cacheroute.kube.errors import InvalidRoutingPlanError
+from tests.kube.objects import FULL, INVALID, MINIMAL, merged, routing_plan
+
+
+def test_a_minimal_plan_gets_the_defaults_of_the_domain() -> None:
+    assert to_spec(MINIMAL) == PlanSpec(
+        ref=PlanRef("default", "llama-8b"),
+        generation=1,
+        created=0.0,
+        gateway="default",
+        models=("meta-llama/Llama-3.1-8B-Instruct",),
+        pools=(Pool("l40s", 4.0, 64),),
+        key_sources=(KeySource(KeySourceKind.HEADER, "x-tenant-id"),),
+    )
+
+
+def test_every_field_arrives() -> None:
+    body = routing_plan(
+        {
+            "spec": {
+                "mode": "Shadow",
+                "gateway": "edge",
+                "keys": {"maxLength": 64},
+                "rates": {"windowSeconds": 120, "minCoveragePercent": 80},
+                "planning": {"intervalSeconds": 30},
+                "failover": {"drainSeconds": 5, "maxRetries": 1, "replacementGraceSeconds": 7},
+            }
+        },
+        creationTimestamp="2026-01-02T03:04:05Z",
+    )
+    spec = to_spec(body)
+    assert (spec.ref, spec.generation, spec.created) == (PlanRef("inference", "llama-70b"), 3, 1767323045.0)
+    assert (spec.mode, spec.gateway, spec.max_key_length) == (Mode.SHADOW, "edge", 64)
+    assert (spec.rates, spec.interval_seconds) == (RatesSpec(120, 80), 30)
+    assert spec.failover == FailoverSpec(5, 1, 7)
+    assert spec.pools == (Pool("h100", 2.5, 128), Pool("h200", 3.5, 224))
+    assert [source.name for source in spec.key_sources] == ["x-tenant-id", "prompt_cache_key", "user"]
+
+
+def test_placement_has_selectors_in_order() -> None:
+    placement = read(FULL).placement
+    assert placement.port == 8000
+    assert [name for name, _ in placement.pools] == ["h100", "h200"]
+    assert placement.pods.matches({"app": "vllm", "model": "llama-70b"})
+    assert not placement.pods.matches({"app": "vllm", "model": "llama-70b", "canary": ""})
+
+
+@pytest.mark.parametrize("entry", INVALID, ids=lambda entry: entry["case"])
+def test_invalid_plans_are_refused_by_field(entry: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRoutingPlanError) as caught:
+        to_spec(merged(FULL, entry["patch"]))
+    message = str(caught.value)
+    assert entry["field"] in message
+    assert entry.get("message", "") in message
+    assert message.startswith("RoutingPlan default/llama-70b: ")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        (None, "document"),
+        ([], "document"),
+        ({}, "apiVersion"),
+        ({"apiVersion": "cacheroute.dev/v1alpha1", "kind": "Pod"}, "kind"),
+        ({"apiVersion": "cacheroute.dev/v1alpha1", "kind": "RoutingPlan"}, "metadata"),
+        ({"apiVersion": "cacheroute.dev/v1alpha1", "kind": "RoutingPlan", "metadata": {}}, "metadata.name"),
+    ],
+)
+def test_what_is_no_routing_plan_is_refused(document: Any, named: str) -> None:
+    with pytest.raises(InvalidRoutingPlanError, match=named):
+        to_spec(document)
+
+
+def test_label_keys_that_no_label_can_have_are_refused() -> None:
+    patch = {"spec": {"destinations": {"selector": {"matchLabels": {"not a key": "x"}}}}}
+    with pytest.raises(InvalidRoutingPlanError, match="'not a key' is no label key"):
+        to_spec(routing_plan(patch))
