@@ -15,7 +15,7 @@ from google.protobuf import struct_pb2
 
 from cacheroute.domain.table import Endpoint, RoutingTable
 from cacheroute.proxy.messages import milliseconds, packed, seconds, uint32
-from cacheroute.proxy.names import cluster_name, set_name
+from cacheroute.proxy.names import FLEET, cluster_name, set_name
 from cacheroute.proxy.tuning import Tuning
 
 HOST_METADATA = "envoy.lb"
@@ -29,7 +29,11 @@ _Subsets = cluster_pb2.Cluster.LbSubsetConfig
 
 
 def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
-    """Return the cluster of a plan; it depends on the plan's name only."""
+    """Return the cluster of a plan; it depends on the plan's name only.
+
+    There is no fallback besides the routes' own lists: with ANY_ENDPOINT a set without endpoints, a vacant seat,
+    would be served by the whole fleet before the list comes to its standby.
+    """
     return cluster_pb2.Cluster(
         name=cluster_name(table.ref),
         type=cluster_pb2.Cluster.EDS,
@@ -39,7 +43,7 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
         least_request_lb_config=cluster_pb2.Cluster.LeastRequestLbConfig(choice_count=uint32(_CHOICES)),
         common_lb_config=_common_lb_config(),
         lb_subset_config=_Subsets(
-            fallback_policy=_Subsets.ANY_ENDPOINT,
+            fallback_policy=_Subsets.NO_FALLBACK,
             metadata_fallback_policy=_Subsets.FALLBACK_LIST,
             list_as_any=True,
             subset_selectors=[_Subsets.LbSubsetSelector(keys=[SET])],
@@ -55,7 +59,7 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
 def endpoints(table: RoutingTable) -> endpoint_pb2.ClusterLoadAssignment:
     """Return the endpoints of a plan's cluster; an empty list is a valid answer."""
     sets = _sets_by_seat(table)
-    hosts = [_host(one, sets.get(one.seat, ())) for one in table.endpoints]
+    hosts = [_host(one, sets.get(one.seat, (FLEET,))) for one in table.endpoints]
     locality = endpoint_components_pb2.LocalityLbEndpoints(lb_endpoints=hosts)
     return endpoint_pb2.ClusterLoadAssignment(
         cluster_name=cluster_name(table.ref), endpoints=[locality] if hosts else []
@@ -71,7 +75,7 @@ def ads_source() -> config_source_pb2.ConfigSource:
 
 def _sets_by_seat(table: RoutingTable) -> dict[int | None, tuple[str, ...]]:
     filled = {one.seat for one in table.endpoints if one.seat is not None}
-    sets: dict[int | None, set[str]] = {seat: {set_name((seat,))} for seat in filled}
+    sets: dict[int | None, set[str]] = {seat: {FLEET, set_name((seat,))} for seat in filled}
     for seats in _shared_sets(table):
         for seat in filled.intersection(seats):
             sets[seat].add(set_name(seats))

@@ -33,6 +33,7 @@ _USAGE = {
 }
 """Our metadata key → where the engine's answer has it (OpenAI API, object ``usage``)."""
 
+_JSON_TYPES = "application/json *(;.*)?"
 _TOKENS = {words.PROMPT_TOKENS: "prompt_tokens", words.CACHED_TOKENS: "cached_tokens"}
 """Counter → our metadata key."""
 _SCOPE = "cacheroute"
@@ -108,7 +109,7 @@ def _json_usage() -> dict[str, Any]:
     return _typed(
         "envoy.filters.http.json_to_metadata",
         "filters.http.json_to_metadata.v3.JsonToMetadata",
-        {"response_rules": {"rules": _usage_rules()}},
+        {"response_rules": {"rules": _usage_rules(), "allow_content_types_regex": {"regex": _JSON_TYPES}}},
     )
 
 

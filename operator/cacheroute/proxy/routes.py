@@ -132,14 +132,10 @@ def _plan_hosts(table: RoutingTable, tuning: Tuning) -> Iterator[route_component
 def _group_route(table: RoutingTable, group: TableGroup, tuning: Tuning) -> route_components_pb2.Route:
     """Route to the planned seats, then to each standby, then to the whole fleet."""
     planned, standby = names.set_name(group.seats), names.set_name(group.standbys)
-    choices = [
-        _struct({SET: _text(name)}) for name in (planned, *(names.set_name((s,)) for s in group.standbys))
-    ]
-    fallbacks = struct_pb2.ListValue(values=[*choices, _struct({})])
+    sets = (planned, *(names.set_name((seat,)) for seat in group.standbys), names.FLEET)
+    fallbacks = struct_pb2.ListValue(values=[_struct({SET: _text(name)}) for name in sets])
     action = _action(table, tuning)
-    action.metadata_match.filter_metadata[HOST_METADATA].fields["fallback_list"].list_value.CopyFrom(
-        fallbacks
-    )
+    action.metadata_match.CopyFrom(_match({"fallback_list": struct_pb2.Value(list_value=fallbacks)}))
     return _route(table, action, {"planned": _text(planned), "standby": _text(standby)})
 
 
@@ -162,6 +158,7 @@ def _action(table: RoutingTable, tuning: Tuning) -> route_components_pb2.RouteAc
     policy = route_components_pb2.RetryPolicy
     return route_components_pb2.RouteAction(
         cluster=names.cluster_name(table.ref),
+        metadata_match=_match({SET: _text(names.FLEET)}),
         timeout=duration_pb2.Duration(),
         retry_policy=policy(
             retry_on=RETRY_ON,
@@ -196,6 +193,10 @@ def _header(name: str, value: str) -> base_pb2.HeaderValueOption:
         header=base_pb2.HeaderValue(key=name, value=value),
         append_action=base_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD,
     )
+
+
+def _match(criteria: _Fields) -> base_pb2.Metadata:
+    return base_pb2.Metadata(filter_metadata={HOST_METADATA: struct_pb2.Struct(fields=criteria)})
 
 
 def _metadata(fields: _Fields) -> base_pb2.Metadata:

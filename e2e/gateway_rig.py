@@ -1,0 +1,235 @@
+"""A gateway on loopback: the ADS server in this process, a real Envoy, and destinations that can be killed."""
+
+import asyncio
+import contextlib
+import os
+import re
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from cacheroute.cli.gateway import envoy_command
+from cacheroute.domain.keys import KeySource, KeySourceKind
+from cacheroute.domain.spec import PlanRef
+from cacheroute.domain.table import Endpoint, RoutingTable, TableGroup
+from cacheroute.proxy.bootstrap import BootstrapSettings, Place
+from cacheroute.proxy.envoy_binary import find_or_fetch
+from cacheroute.proxy.errors import GatewayError
+from cacheroute.proxy.server import AdsServer
+
+DEADLINE = 20.0
+GATEWAY = "default"
+SOURCES = (KeySource(KeySourceKind.HEADER, "x-tenant-id"), KeySource(KeySourceKind.BODY_FIELD, "user"))
+RESERVED = "x-cacheroute-"
+
+
+async def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for a condition, at most DEADLINE seconds."""
+    try:
+        async with asyncio.timeout(DEADLINE):
+            while not condition():  # noqa: ASYNC110  the other side is a process
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        pytest.fail(f"{what}: not after {DEADLINE:.0f} s")
+
+
+def envoy_program() -> Path:
+    """Return the Envoy to test with; where there is none the suite fails in CI and is skipped elsewhere."""
+    try:
+        return find_or_fetch(None, os.environ, _say)
+    except GatewayError as reason:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(reason))
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def table(
+    endpoints: tuple[Endpoint, ...],
+    groups: tuple[TableGroup, ...] = (),
+    name: str = "llama",
+    models: tuple[str, ...] = ("llama",),
+) -> RoutingTable:
+    """Return the table of one plan."""
+    return RoutingTable(
+        ref=PlanRef("inference", name),
+        version=f"version-of-{name}",
+        models=models,
+        key_sources=SOURCES,
+        max_key_length=64,
+        endpoints=endpoints,
+        groups=groups,
+        max_retries=3,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a client got."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def destination(self) -> str | None:
+        """Who answered, by its own account of the gateway."""
+        return self.headers.get(f"{RESERVED}destination")
+
+    @property
+    def decision(self) -> str | None:
+        """How the gateway says it chose."""
+        return self.headers.get(f"{RESERVED}decision")
+
+
+@dataclass
+class Backend:
+    """A destination's process."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    port: int
+
+    def endpoint(self, seat: int | None = None, *, draining: bool = False) -> Endpoint:
+        """Return it as the table has it."""
+        return Endpoint(self.name, "127.0.0.1", self.port, draining, seat)
+
+    async def kill(self) -> None:
+        """Kill it without notice."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+
+
+@dataclass
+class Rig:
+    """Everything of one test."""
+
+    ads: AdsServer
+    xds_port: int
+    client: aiohttp.ClientSession
+    listen: Place
+    stats: Place
+    admin: Place
+    envoy: asyncio.subprocess.Process | None = None
+    backends: list[Backend] = field(default_factory=list)
+
+    async def publish(self, *tables: RoutingTable) -> str:
+        """Publish and wait until Envoy has it all."""
+        version = self.ads.publish(GATEWAY, tables)
+        await self.synced()
+        return version
+
+    async def synced(self) -> None:
+        """Wait until the one Envoy has acknowledged the snapshot."""
+        await until(lambda: self.ads.status(GATEWAY).synced == 1, "Envoy has the snapshot")
+
+    async def restart_ads(self, *tables: RoutingTable) -> str:
+        """Replace the ADS server by one that knows nothing but these tables."""
+        await self.ads.stop()
+        self.ads = AdsServer(lambda _gateway: None)
+        version = self.ads.publish(GATEWAY, tables)
+        await self.ads.start(f"127.0.0.1:{self.xds_port}")
+        await self.synced()
+        return version
+
+    async def post(
+        self, body: Any, headers: Mapping[str, str] | None = None, path: str = "/v1/completions"
+    ) -> Answer:
+        """Send one request; ``body`` may be bytes."""
+        content = {"data": body} if isinstance(body, bytes) else {"json": body}
+        return await self.request("POST", path, headers=headers, **content)
+
+    async def ask(self, user: str, **more: Any) -> Answer:
+        """Send a request of one tenant."""
+        return await self.post({"model": "llama", "user": user, **more})
+
+    async def request(self, method: str, path: str, **options: Any) -> Answer:
+        """Send one request of any kind."""
+        url = f"http://{self.listen.host}:{self.listen.port}{path}"
+        async with self.client.request(method, url, **options) as answer:
+            return Answer(answer.status, answer.headers, await answer.text())
+
+    async def page(self, place: Place, path: str) -> str:
+        """Return a page of the administration or of the stats listener."""
+        async with self.client.get(f"http://{place.host}:{place.port}{path}") as answer:
+            return await answer.text()
+
+    async def counted(self, name: str) -> dict[tuple[str, str, str], float]:
+        """Return a counter by (plan, key, decision)."""
+        text = await self.page(self.stats, "/stats/prometheus")
+        return {
+            (sample.labels["plan"], sample.labels["routing_key"], sample.labels["decision"]): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name.removesuffix("_total") == name
+        }
+
+    async def stat(self, name: str) -> int:
+        """Return one of Envoy's own numbers."""
+        text = await self.page(self.admin, f"/stats?filter=^{re.escape(name)}$")
+        return int(text.rpartition(":")[2])
+
+
+@contextlib.asynccontextmanager
+async def gateway(backends: int) -> AsyncIterator[Rig]:
+    """Run a gateway with so many destinations and no plan yet."""
+    program = envoy_program()
+    async with contextlib.AsyncExitStack() as stack:
+        ads = AdsServer(lambda _gateway: None)
+        xds_port = await ads.start("127.0.0.1:0")
+        client = await stack.enter_async_context(aiohttp.ClientSession(trust_env=False))
+        rig = Rig(ads, xds_port, client, _free_place(), _free_place(), _free_place())
+        stack.push_async_callback(_stop, rig)
+        rig.backends.extend([await _backend(f"pod-{number}") for number in range(backends)])
+        settings = BootstrapSettings(
+            GATEWAY, "envoy-1", Place("127.0.0.1", xds_port), rig.listen, rig.stats, rig.admin
+        )
+        command = envoy_command(program, settings, concurrency=1, log_level="error")
+        rig.envoy = await asyncio.create_subprocess_exec(*command)
+        yield rig
+
+
+async def start_backend(rig: Rig, name: str) -> Backend:
+    """Start one more destination."""
+    rig.backends.append(await _backend(name))
+    return rig.backends[-1]
+
+
+def drained(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint as one that takes nothing new."""
+    return replace(endpoint, draining=True, seat=None)
+
+
+async def _stop(rig: Rig) -> None:
+    if rig.envoy is not None:
+        with contextlib.suppress(ProcessLookupError):
+            rig.envoy.terminate()
+        await asyncio.wait_for(rig.envoy.wait(), DEADLINE)
+    for backend in rig.backends:
+        await backend.kill()
+    await rig.ads.stop()
+
+
+async def _backend(name: str) -> Backend:
+    script = str(Path(__file__).with_name("gateway_backend.py"))
+    process = await asyncio.create_subprocess_exec(sys.executable, script, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    line = await asyncio.wait_for(process.stdout.readline(), DEADLINE)
+    return Backend(name, process, int(line))
+
+
+def _free_place() -> Place:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return Place("127.0.0.1", probe.getsockname()[1])

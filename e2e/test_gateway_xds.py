@@ -1,0 +1,103 @@
+"""The ADS server against a real Envoy: restarts, removals, refusals."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from envoy.config.route.v3 import route_components_pb2, route_pb2
+
+from cacheroute.domain.table import RoutingTable, TableGroup
+from cacheroute.proxy.snapshot import ROUTES, Snapshot, compile_tables, resource
+from cacheroute.proxy.tuning import Tuning
+from e2e.gateway_rig import GATEWAY, Answer, Rig, gateway, table, until
+
+pytestmark = pytest.mark.envoy
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    async with gateway(2) as made:
+        await made.publish(*plans(made))
+        yield made
+
+
+def plans(rig: Rig) -> tuple[RoutingTable, RoutingTable]:
+    """Return the tables of two plans on the same destinations."""
+    endpoints = tuple(backend.endpoint(seat) for seat, backend in enumerate(rig.backends))
+    groups = (TableGroup((0,), (1,), ("alice",)), TableGroup((1,), (0,), ("bob",)))
+    return table(endpoints, groups), table(endpoints, groups, name="other", models=("other",))
+
+
+def broken(tables: tuple[RoutingTable, ...]) -> Snapshot:
+    """Return a snapshot whose route table has one domain twice, which Envoy rejects."""
+    twice = [route_components_pb2.VirtualHost(name=name, domains=["same"]) for name in ("one", "two")]
+    good = compile_tables(tables, Tuning())
+    bad = resource("cacheroute", route_pb2.RouteConfiguration(name="cacheroute", virtual_hosts=twice))
+    return Snapshot("broken", {**good.resources, ROUTES: {bad.name: bad}})
+
+
+async def cluster_names(rig: Rig) -> set[str]:
+    text = await rig.page(rig.admin, "/clusters?format=json")
+    return {one["name"] for one in json.loads(text)["cluster_statuses"]}
+
+
+async def test_a_deleted_plan_is_removed(rig: Rig) -> None:
+    await rig.publish(plans(rig)[0])
+    assert "inference/other" not in await cluster_names(rig)
+    assert (await rig.post({"model": "other"})).status == 404
+
+
+async def test_a_plan_deleted_while_the_server_was_away_is_removed(rig: Rig) -> None:
+    assert "inference/other" in await cluster_names(rig)
+    await rig.restart_ads(plans(rig)[0])
+    assert "inference/other" not in await cluster_names(rig)
+    assert (await rig.ask("alice")).destination == "pod-0"
+
+
+async def test_a_restarted_server_serves_the_same_versions_and_no_request_notices(rig: Rig) -> None:
+    before = rig.ads.publish(GATEWAY, plans(rig))
+    answers: list[Answer] = []
+    stop = asyncio.Event()
+
+    async def keep_asking() -> None:
+        while not stop.is_set():
+            answers.append(await rig.ask("alice"))
+
+    client = asyncio.create_task(keep_asking())
+    after = await rig.restart_ads(*plans(rig))
+    stop.set()
+    await client
+    assert after == before
+    assert {(answer.status, answer.destination) for answer in answers} == {(200, "pod-0")}
+
+
+async def test_a_rejected_table_leaves_the_last_good_one_and_is_reported(rig: Rig) -> None:
+    rig.ads.publish_snapshot(GATEWAY, broken(plans(rig)))
+    await until(lambda: bool(rig.ads.status(GATEWAY).rejections), "the rejection")
+    status = rig.ads.status(GATEWAY)
+    (rejection,) = status.rejections
+    assert (status.connected, status.synced) == (1, 0)
+    assert (rejection.node, rejection.reason) == ("envoy-1", "Rejected")
+    assert "same" in rejection.message
+    assert len(rejection.message) <= 300
+    assert (await rig.ask("alice")).destination == "pod-0"
+
+
+async def test_a_good_table_after_a_rejected_one_is_taken(rig: Rig) -> None:
+    rig.ads.publish_snapshot(GATEWAY, broken(plans(rig)))
+    await until(lambda: bool(rig.ads.status(GATEWAY).rejections), "the rejection")
+    await rig.publish(plans(rig)[0])
+    assert rig.ads.status(GATEWAY).rejections == ()
+    assert (await rig.post({"model": "other"})).status == 404
+
+
+async def test_moved_keys_never_fail(rig: Rig) -> None:
+    first, second = plans(rig)
+    swapped = replace(first, groups=(TableGroup((1,), (0,), ("alice", "bob")),))
+    for _ in range(5):
+        await rig.publish(swapped, second)
+        assert (await rig.ask("alice")).destination == "pod-1"
+        await rig.publish(first, second)
+        assert (await rig.ask("alice")).destination == "pod-0"
