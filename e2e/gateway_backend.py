@@ -12,10 +12,10 @@ ANSWER_SECONDS = 0.01
 
 async def answer(request: web.Request) -> web.StreamResponse:
     """Answer with the request's headers and a usage; as a stream where the body asks for one."""
-    body = await request.json() if request.can_read_body else {}
+    wants_stream = b'"stream": true' in await request.read()
     await asyncio.sleep(ANSWER_SECONDS)
     document = {"headers": {name.lower(): value for name, value in request.headers.items()}, "usage": USAGE}
-    if not body.get("stream"):
+    if not wants_stream:
         return web.json_response(document)
     return await _stream(request, web.json_response(document).text or "")
 

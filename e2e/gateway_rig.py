@@ -175,6 +175,15 @@ class Rig:
             if sample.name.removesuffix("_total") == name
         }
 
+    async def counted_requests(self, number: int) -> dict[tuple[str, str, str], float]:
+        """Wait until so many requests are counted, which is after their answers, and return them."""
+        async with asyncio.timeout(DEADLINE):
+            while True:
+                requests = await self.counted("envoy_cacheroute_requests")
+                if sum(requests.values()) >= number:
+                    return requests
+                await asyncio.sleep(0.01)
+
     async def stat(self, name: str) -> int:
         """Return one of Envoy's own numbers."""
         text = await self.page(self.admin, f"/stats?filter=^{re.escape(name)}$")

@@ -12,7 +12,7 @@ local function percent(odd)
 end
 
 local function model_domain(model)
-  if not model then
+  if not model or model == '' then
     return NO_MODEL
   elseif #model > MAX_MODEL_BYTES then
     return MODEL_PREFIX .. COLD
