@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from envoy.service.discovery.v3 import discovery_pb2
@@ -21,6 +22,7 @@ LISTENERS = _TYPE + "listener.v3.Listener"
 ROUTES = _TYPE + "route.v3.RouteConfiguration"
 
 _VERSION_LENGTH = 16
+_ROUTE_TABLES_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,18 @@ def compile_tables(tables: Sequence[RoutingTable], tuning: Tuning) -> Snapshot:
     """Compile the tables of all plans of one gateway; a pure function of their content."""
     clusters = [cluster(table, tuning) for table in tables]
     assignments = [endpoints(table) for table in tables]
-    routes = route_configuration(tables, tuning)
+    routes = _routes(tuple(replace(table, endpoints=()) for table in tables), tuning)
     return snapshot(
         {
             CLUSTERS: [resource(one.name, one) for one in clusters],
             ENDPOINTS: [resource(one.cluster_name, one) for one in assignments],
-            ROUTES: [resource(routes.name, routes)],
+            ROUTES: [routes],
         }
     )
+
+
+@lru_cache(maxsize=_ROUTE_TABLES_KEPT)
+def _routes(tables: tuple[RoutingTable, ...], tuning: Tuning) -> Resource:
+    """Compile the route table; endpoints are no part of it, so the loss of one finds it compiled."""
+    routes = route_configuration(tables, tuning)
+    return resource(routes.name, routes)

@@ -1,0 +1,106 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cacheroute.domain.table import RoutingTable, TableGroup
+from cacheroute.proxy.clusters import cluster, endpoints
+from cacheroute.proxy.names import model_domain, set_name
+from cacheroute.proxy.routes import route_configuration
+from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, compile_tables
+from cacheroute.proxy.snapshot import ENDPOINTS as ENDPOINTS_TYPE
+from cacheroute.proxy.tuning import Tuning
+from tests.proxy.builders import ENDPOINTS, endpoint, table
+
+TUNING = Tuning()
+
+
+def domains(*tables: RoutingTable) -> list[str]:
+    routes: Any = route_configuration(tables, TUNING)
+    return [domain for host in routes.virtual_hosts for domain in host.domains]
+
+
+def sets(one: RoutingTable) -> dict[str, set[str]]:
+    assignment: Any = endpoints(one)
+    hosts = [host for locality in assignment.endpoints for host in locality.lb_endpoints]
+    lb = [host.metadata.filter_metadata["envoy.lb"] for host in hosts]
+    return {fields["destination"]: set(fields["set"]) for fields in lb}
+
+
+def versions(*tables: RoutingTable) -> dict[str, str]:
+    resources = compile_tables(tables, TUNING).resources
+    return {kind: "".join(one.version for one in resources[kind].values()) for kind in resources}
+
+
+def test_loss_and_replacement_of_a_destination_change_endpoints_only() -> None:
+    before, lost = versions(table()), versions(table(endpoints=ENDPOINTS[1:]))
+    replaced = versions(table(endpoints=(*ENDPOINTS[1:], endpoint(9, 0))))
+    for after in (lost, replaced):
+        assert after[ENDPOINTS_TYPE] != before[ENDPOINTS_TYPE]
+        assert {kind: after[kind] for kind in (CLUSTERS, ROUTES)} == {
+            kind: before[kind] for kind in (CLUSTERS, ROUTES)
+        }
+
+
+def test_moved_keys_change_routes_only() -> None:
+    moved = table(groups=(TableGroup((1,), (0,), ("alice",)),))
+    same_sets = table(groups=(TableGroup((0,), (1,), ("alice",)),))
+    before, after = versions(same_sets), versions(moved)
+    assert after[ROUTES] != before[ROUTES]
+    assert (after[CLUSTERS], after[ENDPOINTS_TYPE]) == (before[CLUSTERS], before[ENDPOINTS_TYPE])
+
+
+def test_endpoints_are_in_the_sets_of_their_seats() -> None:
+    shared = set_name((0, 1))
+    assert sets(table()) == {
+        "pod-1": {"all", "s0", shared},
+        "pod-2": {"all", "s1", shared},
+        "pod-3": {"all", "s2"},
+        "pod-4": {"all"},
+        "pod-5": {"all"},
+    }
+
+
+def test_the_same_tables_give_the_same_bytes() -> None:
+    one, two = compile_tables([table()], TUNING), compile_tables([table()], TUNING)
+    assert one == two
+    assert one.version != compile_tables([], TUNING).version
+
+
+def test_no_key_and_no_model_stands_twice_and_bad_keys_are_left_out() -> None:
+    bad = TableGroup((0,), (1,), ("*", "UPPER", "with blank", "line\nbreak", "x" * 65, "good"))
+    other = table("other", ("llama", "LLaMA", "qwen"))
+    found = domains(table(groups=(bad,)), other)
+    assert sorted(found) == sorted(set(found))
+    assert [one for one in found if one.startswith("p/inference/llama/")] == [
+        "p/inference/llama/good",
+        "p/inference/llama/*",
+    ]
+    assert "m/qwen" in found
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_a_models_domain_is_plain_whatever_its_name(model: str) -> None:
+    domain = model_domain(model)
+    assert domain.isascii()
+    assert domain.isprintable()
+    assert domain == "m/*" or "*" not in domain
+    assert domain == domain.lower()
+
+
+def test_different_models_have_different_domains() -> None:
+    names = ["a b", "a%20b", "ab", "a*b", "ä"]
+    assert len({model_domain(name) for name in names}) == len(names)
+    assert model_domain("Meta-Llama/Llama-3.3") == "m/meta-llama/llama-3.3"
+
+
+def test_a_clusters_content_does_not_depend_on_its_plan() -> None:
+    assert cluster(table(), TUNING) == cluster(table(endpoints=(), groups=()), TUNING)
+    assert cluster(table(), TUNING) != cluster(table(), replace(TUNING, connect_milliseconds=1))
+
+
+@pytest.mark.parametrize("groups", [(), table().groups])
+def test_every_plan_has_a_cold_tail(groups: tuple[TableGroup, ...]) -> None:
+    assert "p/inference/llama/*" in domains(table(groups=groups))

@@ -1,0 +1,48 @@
+"""The compiled configuration of a small table, in full: a change of it must be meant.
+
+Run with CACHEROUTE_UPDATE_GOLDEN=1 to write the files anew, then read the difference.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from google.protobuf import json_format
+from google.protobuf.message import Message
+
+from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
+from cacheroute.proxy.clusters import cluster, endpoints
+from cacheroute.proxy.listener import listener
+from cacheroute.proxy.routes import route_configuration
+from cacheroute.proxy.script import lua_script
+from cacheroute.proxy.tuning import Tuning
+from tests.proxy.builders import table
+
+DATA = Path(__file__).parent / "data"
+TABLES = (table(), table("rest", ("*",), groups=()))
+COMPILED: dict[str, Message] = {
+    "listener": listener("0.0.0.0", 10080, Tuning()),
+    "routes": route_configuration(TABLES, Tuning()),
+    "cluster": cluster(TABLES[0], Tuning()),
+    "endpoints": endpoints(TABLES[0]),
+}
+
+
+def same_as_file(name: str, content: object) -> None:
+    plain = json.loads(json.dumps(content).replace(json.dumps(lua_script()), '"the files in lua/"'))
+    text = yaml.safe_dump(plain, width=110, allow_unicode=True)
+    path = DATA / f"{name}.yaml"
+    if os.environ.get("CACHEROUTE_UPDATE_GOLDEN"):
+        path.write_text(text, "utf-8")
+    assert path.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_resources(name: str) -> None:
+    same_as_file(name, json_format.MessageToDict(COMPILED[name], preserving_proto_field_name=True))
+
+
+def test_bootstrap() -> None:
+    same_as_file("bootstrap", bootstrap(BootstrapSettings("default", xds=Place("cacheroute-xds", 18000))))
