@@ -35,6 +35,22 @@ def test_a_number_that_is_no_rate_is_never_zero(value: float) -> None:
     assert judged({"a": 1.0, "b": value}) is RatesReason.NOT_FINITE
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_one_bad_number_of_many_is_left_out_and_told(value: float) -> None:
+    result = outcome(spec(), measured({f"key-{i:03d}": 1.0 for i in range(99)} | {"bad": value}), 2, "s")
+    assert isinstance(result, Rates)
+    assert (len(result.keys), result.unusable, result.unkeyed) == (99, 1, 0.0)
+    assert "bad" not in result.keys
+    assert judged({f"key-{i:03d}": 1.0 for i in range(98)} | {"bad": value}) is RatesReason.NOT_FINITE
+
+
+def test_the_keys_with_the_highest_rates_are_planned_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cacheroute.prom.interpret.MAX_KEYS", 2)
+    result = outcome(spec(), measured({"a": 1.0, "c": 1.0, "b": 1.0, "d": 3.0, "!": 5.0}), 2, "s")
+    assert isinstance(result, Rates)
+    assert (result.keys, result.unkeyed, result.rejected) == (("a", "d"), 7.0, 5.0)
+
+
 def test_no_traffic_is_not_a_plan_for_nobody() -> None:
     assert judged({}) is RatesReason.EMPTY
     assert judged({"a": 0.0}) is RatesReason.EMPTY

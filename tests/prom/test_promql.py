@@ -1,7 +1,9 @@
+import re
 from dataclasses import replace
 
 import pytest
 
+from cacheroute.domain import telemetry
 from cacheroute.domain.spec import PlanRef
 from cacheroute.prom import promql
 from tests.domain.builders import spec
@@ -18,6 +20,13 @@ from tests.domain.builders import spec
 )
 def test_label_values_are_escaped(value: str, literal: str) -> None:
     assert promql.quoted(value) == literal
+
+
+def test_names_are_names_of_the_data_model() -> None:
+    metrics = (telemetry.REQUESTS, telemetry.PROMPT_TOKENS, telemetry.CACHED_TOKENS, telemetry.LIVE)
+    labels = (telemetry.LABEL_PLAN, telemetry.LABEL_KEY, telemetry.LABEL_DECISION, telemetry.LABEL_GATEWAY)
+    assert all(re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", telemetry.exported(name)) for name in metrics)
+    assert all(re.fullmatch(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*", name) for name in labels)
 
 
 def test_queries() -> None:

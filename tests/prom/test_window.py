@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from cacheroute.domain.rates import Rates, RatesReason, RatesUnavailable
+from cacheroute.domain.spec import RatesSpec
 from cacheroute.prom.exposition import PlanCounters, read_counters
 from cacheroute.prom.gateway import GatewayRates
 from cacheroute.prom.window import CounterWindow
@@ -21,7 +24,7 @@ def test_growth_needs_two_samples() -> None:
     growth = window.growth(PLAN, 10, 10)
     assert growth is not None
     assert growth.requests == {"a": 20, "b": 3}
-    assert growth.seconds == 10
+    assert (growth.start, growth.end) == (0, 10)
 
 
 def test_a_reset_counts_from_zero() -> None:
@@ -40,7 +43,7 @@ def test_the_window_forgets() -> None:
     growth = window.growth(PLAN, 10, 2)
     assert growth is not None
     assert growth.requests == {"a": 20}
-    assert growth.seconds == 2
+    assert (growth.start, growth.end) == (8, 10)
     assert window.growth(PLAN, 50, 2) is None
 
 
@@ -50,7 +53,17 @@ def test_steps_are_dropped_after_the_longest_window() -> None:
         window.add(time, counters(a=time))
     growth = window.growth(PLAN, 99, 1000)
     assert growth is not None
-    assert growth.seconds == 5
+    assert (growth.start, growth.end) == (94, 99)
+
+
+def test_keys_beyond_the_limit_count_as_unkeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cacheroute.prom.window.MAX_KEYS", 2)
+    window = CounterWindow(100)
+    window.add(0, counters())
+    window.add(1, counters(a=1, b=2, c=3, d=4))
+    growth = window.growth(PLAN, 1, 10)
+    assert growth is not None
+    assert growth.requests == {"a": 1, "b": 2, "": 7}
 
 
 def test_counters_are_read_from_exposition_text() -> None:
@@ -59,12 +72,14 @@ def test_counters_are_read_from_exposition_text() -> None:
         'envoy_cacheroute_requests{decision="planned",plan="n/p",routing_key="a"} 3',
         'envoy_cacheroute_requests{decision="cold",plan="n/p",routing_key="a"} 2',
         r'envoy_cacheroute_requests{plan="n/\"p\\",routing_key="x{,}= 1"} 1e3',
+        r'envoy_cacheroute_requests{decision="cold",plan="n/p",routing_key="b,plan=\"q/q\",routing_key=\"z"} 4',
+        'envoy_cacheroute_requests{plan="n/p",routing_key="broken"} e',
         'envoy_cacheroute_prompt_tokens{plan="n/p",routing_key="a"} 1200',
         'envoy_cacheroute_cached_tokens{plan="n/p",routing_key="a"} 1100',
         'envoy_cluster_upstream_rq{plan="n/p"} 7',
     )
     read = read_counters("\n".join(lines))
-    assert read["n/p"].requests == {"a": 5}
+    assert read["n/p"].requests == {"a": 5, 'b,plan="q/q",routing_key="z': 4}
     assert (read["n/p"].prompt_tokens, read["n/p"].cached_tokens) == (1200, 1100)
     assert read['n/"p\\'].requests == {"x{,}= 1": 1000}
 
@@ -81,6 +96,32 @@ async def test_rates_of_two_gateways_add_up() -> None:
     assert dict(zip(measured.keys, measured.values.tolist(), strict=True)) == pytest.approx(
         {"x": 3.0, "y": 0.5}
     )
+
+
+async def test_a_gateway_that_went_counts_for_the_whole_window_and_reports_no_more() -> None:
+    now = [0.0]
+    rates = GatewayRates(("http://a", "http://b"), clock=lambda: now[0])
+    await rates.fetch(spec(), 2)
+    for time in range(0, 301, 25):
+        now[0] = float(time)
+        rates.take("http://a", counters(x=time * 1.0))
+        if time <= 150:
+            rates.take("http://b", counters(x=time * 1.0))
+    measured = await rates.fetch(spec(), 2)
+    assert isinstance(measured, Rates)
+    assert measured.values.tolist() == pytest.approx([1.0 + 150 / 300])
+    missed = await rates.fetch(replace(spec(), rates=RatesSpec(300, min_coverage_percent=60)), 2)
+    assert isinstance(missed, RatesUnavailable)
+    assert (missed.reason, "1 of 2" in missed.message) == (RatesReason.PARTIAL, True)
+
+
+async def test_scrapes_are_as_many_as_the_shortest_window_needs() -> None:
+    rates = GatewayRates(("http://a",), clock=lambda: 0.0)
+    periods = [rates.period]
+    for window in (86_400, 200, 5):
+        await rates.fetch(replace(spec(), rates=RatesSpec(window)), 1)
+        periods.append(rates.period)
+    assert periods == [1.0, 30.0, 20.0, 1.0]
 
 
 async def test_a_short_past_is_no_rate() -> None:

@@ -17,7 +17,9 @@ class OperatorSettings(BaseSettings):
         pattern=r"^https?://[^\s]+$",
         description="Base URL of the Prometheus that scrapes the gateways.",
     )
-    prometheus_timeout_seconds: float = Field(default=10.0, gt=0, le=120, description="For one whole answer.")
+    prometheus_timeout_seconds: float = Field(
+        default=10.0, gt=0, le=120, description="For one measurement, which is four queries."
+    )
     prometheus_token_file: Path | None = Field(
         default=None, description="File with a bearer token for Prometheus; read anew for every query."
     )

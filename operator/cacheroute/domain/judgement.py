@@ -70,6 +70,8 @@ def rates_available(rates: RatesOutcome) -> Condition:
     """Judge whether per-key rates are measured."""
     if isinstance(rates, Rates):
         message = f"{len(rates.keys)} keys at {rates.values.sum():.2f} requests/s, {rates.unkeyed:.2f} without a key"
+        if rates.unusable:
+            message += f"; {rates.unusable} keys left out, the source gives no number for them"
         return _true(ConditionType.RATES_AVAILABLE, "Measured", message)
     if rates.reason is RatesReason.NOT_ASKED:
         return Condition(ConditionType.RATES_AVAILABLE, ConditionStatus.UNKNOWN, rates.reason, rates.message)

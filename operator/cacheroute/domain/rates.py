@@ -53,6 +53,7 @@ class Rates:
         rejected: the part of ``unkeyed`` whose key was too long or outside the alphabet, requests/s.
         time: when it was measured, seconds since the epoch.
         served: tokens over the same window, None where the engines do not report them.
+        unusable: keys left out because the source gave them no number that is a rate.
     """
 
     keys: tuple[str, ...]
@@ -61,6 +62,7 @@ class Rates:
     rejected: float
     time: float
     served: ServedTokens | None = None
+    unusable: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ The grammar of label values is that of the text exposition format 0.0.4: backsla
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cacheroute.domain.telemetry import (
@@ -18,10 +17,18 @@ from cacheroute.domain.telemetry import (
 )
 
 _LINE = re.compile(
-    rf"^{METRIC_PREFIX}({REQUESTS}|{PROMPT_TOKENS}|{CACHED_TOKENS})\{{([^\n]*)\}} ([0-9.eE+]+)$", re.MULTILINE
+    rf"^{METRIC_PREFIX}({REQUESTS}|{PROMPT_TOKENS}|{CACHED_TOKENS})\{{([^\n]*)\}} (\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)$",
+    re.MULTILINE,
 )
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")
+
+
+def _label(name: str) -> re.Pattern[str]:
+    """Match one label; only a label's own quote follows ``=`` without a backslash, so values cannot pose as one."""
+    return re.compile(rf'(?:^|,){name}="([^"\\]*(?:\\.[^"\\]*)*)"')
+
+
+_PLAN, _KEY = _label(LABEL_PLAN), _label(LABEL_KEY)
 
 
 @dataclass(slots=True)
@@ -42,24 +49,25 @@ class PlanCounters:
 def read_counters(text: str) -> dict[str, PlanCounters]:
     """Return the counters by plan."""
     plans: dict[str, PlanCounters] = defaultdict(PlanCounters)
-    for name, labels, value in _lines(text):
-        counters = plans[labels.get(LABEL_PLAN, "")]
+    for match in _LINE.finditer(text):
+        name, labels, value = match.groups()
+        counters = plans[_value(_PLAN, labels)]
         if name == REQUESTS:
-            counters.requests[labels.get(LABEL_KEY, "")] += value
+            counters.requests[_value(_KEY, labels)] += float(value)
         elif name == PROMPT_TOKENS:
-            counters.prompt_tokens += value
+            counters.prompt_tokens += float(value)
         else:
-            counters.cached_tokens += value
+            counters.cached_tokens += float(value)
     return plans
 
 
-def _lines(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    for match in _LINE.finditer(text):
-        name, labels, value = match.groups()
-        yield name, {key: _unescaped(raw) for key, raw in _LABEL.findall(labels)}, float(value)
+def _value(label: re.Pattern[str], labels: str) -> str:
+    match = label.search(labels)
+    if match is None:
+        return ""
+    raw = match[1]
+    return _ESCAPE.sub(_unescaped, raw) if "\\" in raw else raw
 
 
-def _unescaped(raw: str) -> str:
-    if "\\" not in raw:
-        return raw
-    return _ESCAPE.sub(lambda match: "\n" if match[1] == "n" else match[1], raw)
+def _unescaped(match: re.Match[str]) -> str:
+    return "\n" if match[1] == "n" else match[1]

@@ -3,11 +3,10 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import aiohttp
-import structlog
 
 from cacheroute.domain.rates import RatesOutcome, RatesReason, RatesUnavailable
 from cacheroute.domain.spec import PlanSpec
@@ -15,20 +14,27 @@ from cacheroute.prom.exposition import PlanCounters, read_counters
 from cacheroute.prom.interpret import Measured, outcome
 from cacheroute.prom.window import CounterWindow, Growth
 
-PERIOD_SECONDS = 1.0
+SAMPLES_PER_WINDOW = 10
+SHORTEST_PERIOD, LONGEST_PERIOD = 1.0, 30.0
+"""Seconds between two scrapes; a tenth of the shortest window that a plan asked for, within these."""
+FRESH_PERIODS = 3.0
+"""A proxy that missed so many scrapes does not report any more."""
 TIMEOUT_SECONDS = 5.0
-KEEP_SECONDS = 3600.0
-MAX_STATS_BYTES = 64 * 1024 * 1024
+MAX_STATS_BYTES = 128 * 1024 * 1024
+"""130,000 keys with all three counters are about 53 MB."""
 MIN_SHARE_OF_WINDOW = 0.25
 """How much of the window must have been measured before rates are believed."""
+SOURCE = "the gateway's own counters"
 
-_log = structlog.get_logger(__name__)
+
+class _TooLargeError(aiohttp.ClientError):
+    """A page exceeds MAX_STATS_BYTES."""
 
 
 @dataclass(slots=True)
 class _Proxy:
     url: str
-    window: CounterWindow = field(default_factory=lambda: CounterWindow(KEEP_SECONDS))
+    window: CounterWindow = field(default_factory=lambda: CounterWindow(0.0))
     since: float | None = None
     complaint: str = "has not answered yet"
 
@@ -36,9 +42,17 @@ class _Proxy:
 class GatewayRates:
     """Scrapes proxies in the background and computes rates on demand."""
 
-    def __init__(self, urls: tuple[str, ...], clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, urls: Sequence[str], clock: Callable[[], float] = time.time) -> None:
+        """Take at least one URL of a proxy's Prometheus endpoint, and a clock in seconds since the epoch."""
         self._proxies = [_Proxy(url) for url in urls]
         self._clock = clock
+        self._windows: set[float] = set()
+
+    @property
+    def period(self) -> float:
+        """Seconds between two scrapes of a proxy."""
+        wanted = min(self._windows, default=0.0) / SAMPLES_PER_WINDOW
+        return min(max(wanted, SHORTEST_PERIOD), LONGEST_PERIOD)
 
     async def run(self) -> None:
         """Scrape every proxy each period, until cancelled."""
@@ -46,61 +60,84 @@ class GatewayRates:
         async with aiohttp.ClientSession(timeout=timeout) as session:
             while True:
                 await asyncio.gather(*(self._scrape(session, proxy) for proxy in self._proxies))
-                await asyncio.sleep(PERIOD_SECONDS)
+                await asyncio.sleep(self.period)
 
     async def _scrape(self, session: aiohttp.ClientSession, proxy: _Proxy) -> None:
         try:
-            async with session.get(proxy.url) as answer:
-                answer.raise_for_status()
-                text = (await answer.content.read(MAX_STATS_BYTES)).decode("utf-8", "replace")
+            page = await _page(session, proxy.url)
         except (aiohttp.ClientError, TimeoutError) as error:
             proxy.complaint = f"is not reachable: {str(error) or 'timeout'}"[:200]
             return
-        counters = await asyncio.to_thread(read_counters, text)
-        self.take(proxy.url, counters)
+        now = self._clock()
+        counters = await asyncio.to_thread(_counters, page)
+        self._sample(proxy, now, counters)
 
     def take(self, url: str, counters: dict[str, PlanCounters]) -> None:
         """Take one sample of one proxy."""
         proxy = next(one for one in self._proxies if one.url == url)
-        now = self._clock()
+        self._sample(proxy, self._clock(), counters)
+
+    def _sample(self, proxy: _Proxy, now: float, counters: dict[str, PlanCounters]) -> None:
         proxy.since = now if proxy.since is None else proxy.since
+        proxy.window.keep_seconds = max(self._windows, default=LONGEST_PERIOD)
         proxy.window.add(now, counters)
 
     async def fetch(self, spec: PlanSpec, proxies: int) -> RatesOutcome:
         """Return the rates over the plan's window."""
         now, window = self._clock(), float(spec.rates.window_seconds)
-        grown = [(proxy, proxy.window.growth(str(spec.ref), now, window)) for proxy in self._proxies]
-        measured = [growth for _, growth in grown if growth is not None]
-        if not measured:
+        self._windows.add(window)
+        reporting = [proxy for proxy in self._proxies if self._reports(proxy, now)]
+        if not reporting:
             return self._nothing()
-        since = min(proxy.since for proxy in self._proxies if proxy.since is not None)
-        if now - since < MIN_SHARE_OF_WINDOW * window:
-            message = (
-                f"the gateway's counters have been read for {now - since:.0f} s of a window of {window:.0f} s"
-            )
+        measured = now - min(proxy.since for proxy in reporting if proxy.since is not None)
+        if measured < MIN_SHARE_OF_WINDOW * window:
+            message = f"{SOURCE} have been read for {measured:.0f} s of a window of {window:.0f} s"
             return RatesUnavailable(RatesReason.PARTIAL, message)
-        return outcome(spec, _sum(measured, now), proxies, "the gateway's own counters")
+        grown = [(proxy, proxy.window.growth(str(spec.ref), now, window)) for proxy in self._proxies]
+        parts = [
+            (growth, (growth.end if proxy in reporting else now) - growth.start)
+            for proxy, growth in grown
+            if growth is not None
+        ]
+        return outcome(spec, _sum(parts, len(reporting), now), proxies, SOURCE)
+
+    def _reports(self, proxy: _Proxy, now: float) -> bool:
+        newest = proxy.window.newest
+        return newest is not None and now - newest <= FRESH_PERIODS * self.period + TIMEOUT_SECONDS
 
     def _nothing(self) -> RatesUnavailable:
         proxy = self._proxies[0]
-        if proxy.since is None:
-            return RatesUnavailable(
-                RatesReason.UNREACHABLE, f"gateway counters at {proxy.url}: {proxy.complaint}"
-            )
-        return RatesUnavailable(
-            RatesReason.STALE, f"gateway counters at {proxy.url} are old: {proxy.complaint}"
-        )
+        reason = RatesReason.UNREACHABLE if proxy.since is None else RatesReason.STALE
+        age = "" if proxy.since is None else "are old, it "
+        return RatesUnavailable(reason, f"gateway counters at {proxy.url}: {age}{proxy.complaint}")
 
 
-def _sum(parts: list[Growth], now: float) -> Measured:
+def _counters(page: bytes) -> dict[str, PlanCounters]:
+    return read_counters(page.decode("utf-8", "replace"))
+
+
+async def _page(session: aiohttp.ClientSession, url: str) -> bytes:
+    """Return the whole page; a part of one could end within a number."""
+    page = bytearray()
+    async with session.get(url) as answer:
+        answer.raise_for_status()
+        async for chunk in answer.content.iter_any():
+            page += chunk
+            if len(page) > MAX_STATS_BYTES:
+                raise _TooLargeError(f"the page is over {MAX_STATS_BYTES >> 20} MiB")
+    return bytes(page)
+
+
+def _sum(parts: Sequence[tuple[Growth, float]], reporting: int, now: float) -> Measured:
+    """Add up what proxies counted, each over its own seconds."""
     by_key: dict[str, float] = defaultdict(float)
-    for part in parts:
-        for key, value in part.requests.items():
-            by_key[key] += value / part.seconds
+    for growth, seconds in parts:
+        for key, value in growth.requests.items():
+            by_key[key] += value / seconds
     return Measured(
         by_key=by_key,
-        reporting=len(parts),
-        prompt_tokens=sum(part.prompt_tokens for part in parts),
-        cached_tokens=sum(part.cached_tokens for part in parts),
+        reporting=reporting,
+        prompt_tokens=sum(growth.prompt_tokens for growth, _ in parts),
+        cached_tokens=sum(growth.cached_tokens for growth, _ in parts),
         time=now,
     )

@@ -1,5 +1,6 @@
 """What an answer means: rates, or the reason why there are none. Nothing here guesses; a missing rate is never 0."""
 
+import heapq
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,11 @@ from cacheroute.domain.keys import canonical_key
 from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason, RatesUnavailable, ServedTokens
 from cacheroute.domain.spec import PlanSpec
 from cacheroute.domain.telemetry import LABEL_KEY
+
+MAX_UNUSABLE_PERCENT = 1
+"""Keys without a number are left out and counted up to this share of all keys; above, the whole answer is refused."""
+MAX_KEYS = 200_000
+"""Keys that are planned for at most, those with the highest rates; the others count as unkeyed."""
 
 
 class AnswerError(ValueError):
@@ -37,10 +43,13 @@ class Measured:
 
 def outcome(spec: PlanSpec, measured: Measured, proxies: int, source: str) -> RatesOutcome:
     """Judge numbers: enough proxies, finite, and any traffic at all."""
+    usable = {key: value for key, value in measured.by_key.items() if math.isfinite(value) and value >= 0}
     complaint = (
-        _coverage(spec, measured, proxies, source) or _finite(measured, source) or _traffic(measured, source)
+        _coverage(spec, measured, proxies, source)
+        or _finite(measured, usable, source)
+        or _traffic(usable, source)
     )
-    return complaint or _rates(spec, measured)
+    return complaint or _rates(spec, measured, usable)
 
 
 def _coverage(spec: PlanSpec, measured: Measured, proxies: int, source: str) -> RatesUnavailable | None:
@@ -56,34 +65,43 @@ def _coverage(spec: PlanSpec, measured: Measured, proxies: int, source: str) -> 
     return None
 
 
-def _finite(measured: Measured, source: str) -> RatesUnavailable | None:
-    bad = [key for key, value in measured.by_key.items() if not (math.isfinite(value) and value >= 0)]
-    if not bad:
+def _finite(measured: Measured, usable: Mapping[str, float], source: str) -> RatesUnavailable | None:
+    bad, total = len(measured.by_key) - len(usable), len(measured.by_key)
+    if 100 * bad <= MAX_UNUSABLE_PERCENT * total:
         return None
-    message = f"{source} gives {measured.by_key[bad[0]]} for key {bad[0]!r} and {len(bad) - 1} more are no rate either"
-    return RatesUnavailable(RatesReason.NOT_FINITE, message)
+    key = min(measured.by_key.keys() - usable.keys())
+    message = (
+        f"{source} gives no rate for {bad} of {total} keys, for instance {measured.by_key[key]} for {key!r}"
+    )
+    return RatesUnavailable(RatesReason.NOT_FINITE, message[:300])
 
 
-def _traffic(measured: Measured, source: str) -> RatesUnavailable | None:
-    if any(measured.by_key.values()):
+def _traffic(usable: Mapping[str, float], source: str) -> RatesUnavailable | None:
+    if any(usable.values()):
         return None
     return RatesUnavailable(RatesReason.EMPTY, f"{source} has seen no request of this plan in the window")
 
 
-def _rates(spec: PlanSpec, measured: Measured) -> Rates:
-    planned = {
-        key: value for key, value in measured.by_key.items() if canonical_key(key, spec.max_key_length) == key
-    }
-    others = {key: value for key, value in measured.by_key.items() if key not in planned}
-    keys = tuple(sorted(planned))
+def _rates(spec: PlanSpec, measured: Measured, usable: Mapping[str, float]) -> Rates:
+    plannable = {key for key in usable if canonical_key(key, spec.max_key_length) == key}
+    keys = sorted(_most_asked(plannable, usable))
+    values = np.array([usable[key] for key in keys], dtype=np.float64)
     return Rates(
-        keys=keys,
-        values=np.array([planned[key] for key in keys], dtype=np.float64),
-        unkeyed=sum(others.values()),
-        rejected=sum(value for key, value in others.items() if key),
+        keys=tuple(keys),
+        values=values,
+        unkeyed=math.fsum(usable[key] for key in usable.keys() - keys),
+        rejected=math.fsum(value for key, value in usable.items() if key and key not in plannable),
         time=measured.time,
         served=_served(spec, measured),
+        unusable=len(measured.by_key) - len(usable),
     )
+
+
+def _most_asked(plannable: set[str], usable: Mapping[str, float]) -> Iterable[str]:
+    """Return the keys that are planned for; between equal rates the first name wins."""
+    if len(plannable) <= MAX_KEYS:
+        return plannable
+    return heapq.nsmallest(MAX_KEYS, plannable, key=lambda key: (-usable[key], key))
 
 
 def _served(spec: PlanSpec, measured: Measured) -> ServedTokens | None:

@@ -3,11 +3,14 @@
 import asyncio
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import requests
+import urllib3.exceptions
 from prometheus_api_client import PrometheusConnect
 from prometheus_api_client.exceptions import PrometheusApiClientException
 from urllib3.util.retry import Retry
@@ -20,6 +23,12 @@ from cacheroute.prom.interpret import AnswerError, Measured, outcome, scalar, ve
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """130,000 keys are about 13 MB; an answer over this is refused instead of read."""
 _CHUNK = 1 << 16
+_THREADS = 4
+"""Measurements at a time, apart from other threads of the process: a server that drips bytes can keep them all."""
+_GRACE_SECONDS = 1.0
+"""How much longer than the timeout a thread may take before it is left to itself."""
+_INFORMATION = "PromQL info"
+"""Prometheus 2.48 to 2.53 put remarks among the warnings, for instance that a counter's name lacks ``_total``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class PrometheusOptions:
 
     Attributes:
         url: base URL.
-        timeout_seconds: for one whole answer.
+        timeout_seconds: for one measurement, which is four queries.
         bearer_token_file: read anew for every measurement; None for none.
         ca_file: trusted certificates; None for the system's.
         verify: whether the server's certificate is checked.
@@ -55,37 +64,49 @@ class _BoundedSession(requests.Session):
     prometheus-api-client returns only the result, so the envelope is looked at here.
     """
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self, seconds: float) -> None:
+        """Take the time for everything that this session asks, seconds from now."""
         super().__init__()
-        self._timeout_seconds = timeout_seconds
+        self._deadline = time.monotonic() + seconds
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
-        deadline = time.monotonic() + self._timeout_seconds
-        response = super().request(*args, **(kwargs | {"stream": True, "timeout": self._timeout_seconds}))
-        content = bytearray()
-        for chunk in response.iter_content(_CHUNK):
-            content += chunk
-            if len(content) > MAX_ANSWER_BYTES:
-                response.close()
-                raise TooLargeError(f"the answer is over {MAX_ANSWER_BYTES >> 20} MiB")
-            if time.monotonic() > deadline:
-                response.close()
-                raise requests.Timeout(f"the answer took over {self._timeout_seconds:.0f} s")
-        response._content = bytes(content)  # noqa: SLF001 - how requests itself stores a consumed stream
+        """Ask, and read the whole answer."""
+        response = super().request(*args, **(kwargs | {"stream": True, "timeout": self._left()}))
+        with response:
+            content = self._body(response)
+        response._content = content  # noqa: SLF001 - how requests itself stores a consumed stream
         _refuse_warnings(response)
         return response
+
+    def _body(self, response: requests.Response) -> bytes:
+        content = bytearray()
+        while chunk := response.raw.read1(_CHUNK, decode_content=True):
+            content += chunk
+            if len(content) > MAX_ANSWER_BYTES:
+                raise TooLargeError(f"the answer is over {MAX_ANSWER_BYTES >> 20} MiB")
+            self._left()
+        return bytes(content)
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise requests.Timeout("the answer is not complete")
+        return left
 
 
 def _refuse_warnings(response: requests.Response) -> None:
     if not response.ok or b'"warnings"' not in response.content:
         return
-    warnings = json.loads(response.content).get("warnings") or []
-    if warnings:
-        raise WarningsError(str(warnings[0]))
+    warnings = [str(one) for one in json.loads(response.content).get("warnings") or []]
+    partial = [one for one in warnings if not one.startswith(_INFORMATION)]
+    if partial:
+        raise WarningsError(partial[0])
 
 
 _CAUSES: dict[type[Exception], tuple[RatesReason, str]] = {
     requests.Timeout: (RatesReason.TIMEOUT, "did not answer in time"),
+    urllib3.exceptions.TimeoutError: (RatesReason.TIMEOUT, "did not answer in time"),
+    urllib3.exceptions.HTTPError: (RatesReason.UNREACHABLE, "broke off its answer"),
     requests.exceptions.JSONDecodeError: (RatesReason.MALFORMED, "answered with something that is not JSON"),
     requests.RequestException: (RatesReason.UNREACHABLE, "is not reachable"),
     PrometheusApiClientException: (RatesReason.REFUSED, "refused the query"),
@@ -94,6 +115,8 @@ _CAUSES: dict[type[Exception], tuple[RatesReason, str]] = {
     AnswerError: (RatesReason.MALFORMED, "gave an answer that cannot be used"),
     KeyError: (RatesReason.MALFORMED, "gave an answer that lacks a field"),
     TypeError: (RatesReason.MALFORMED, "gave an answer of another shape"),
+    AttributeError: (RatesReason.MALFORMED, "gave an answer of another shape"),
+    RecursionError: (RatesReason.MALFORMED, "gave an answer that is nested too deeply"),
     ValueError: (RatesReason.MALFORMED, "gave an answer that cannot be read"),
     OSError: (RatesReason.UNREACHABLE, "cannot be asked"),
 }
@@ -105,11 +128,17 @@ class PrometheusRates:
 
     def __init__(self, options: PrometheusOptions) -> None:
         self._options = options
-        self._source = f"Prometheus at {options.url}"
+        self._source = f"Prometheus at {_without_password(options.url)}"
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="prometheus")
 
     async def fetch(self, spec: PlanSpec, proxies: int) -> RatesOutcome:
         """Measure the rates of a plan's keys."""
-        return await asyncio.to_thread(self.ask, spec, proxies)
+        asked = asyncio.get_running_loop().run_in_executor(self._threads, self.ask, spec, proxies)
+        try:
+            async with asyncio.timeout(self._options.timeout_seconds + _GRACE_SECONDS):
+                return await asked
+        except TimeoutError:
+            return RatesUnavailable(RatesReason.TIMEOUT, f"{self._source} did not answer in time")
 
     def ask(self, spec: PlanSpec, proxies: int) -> RatesOutcome:
         """Measure, blocking."""
@@ -145,5 +174,13 @@ class PrometheusRates:
         }
 
 
+def _without_password(url: str) -> str:
+    """Return a URL as it may be shown in a status."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
 def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    """Return one line; of a connection that failed, what failed without the query."""
+    cause = getattr(error.args[0], "reason", None) if error.args else None
+    return " ".join(str(cause or error).split())[:200] or type(error).__name__

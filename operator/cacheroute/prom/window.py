@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from cacheroute.prom.exposition import PlanCounters
 
 MAX_KEYS = 200_000
-"""Keys kept for one plan; clients choose keys, so memory must not depend on them."""
+"""Keys kept of one step; clients choose keys, so memory must not depend on them. Further ones count as unkeyed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +17,15 @@ class Growth:
         requests: by the value of the label of the key.
         prompt_tokens: number.
         cached_tokens: number.
-        seconds: how long that took.
+        start: of the first step, seconds.
+        end: of the last step, seconds; later than ``start``.
     """
 
     requests: dict[str, float]
     prompt_tokens: float
     cached_tokens: float
-    seconds: float
+    start: float
+    end: float
 
 
 @dataclass(slots=True)
@@ -46,6 +48,11 @@ class CounterWindow:
     _last_time: float = 0.0
     _steps: deque[_Step] = field(default_factory=deque)
 
+    @property
+    def newest(self) -> float | None:
+        """Time of the last sample, seconds; None before the first."""
+        return None if self._last is None else self._last_time
+
     def add(self, time: float, counters: dict[str, PlanCounters]) -> None:
         """Take a sample; the first one is only what the next is compared with."""
         if self._last is not None and time > self._last_time:
@@ -56,25 +63,25 @@ class CounterWindow:
             self._steps.popleft()
 
     def growth(self, plan: str, now: float, seconds: float) -> Growth | None:
-        """Return the growth over the last ``seconds``; None before the second sample, or where the last is too old."""
+        """Return the growth over the last ``seconds``; None where no two samples reach into them."""
         steps = [step for step in self._steps if step.end > now - seconds]
         if not steps:
             return None
         total = PlanCounters()
         for step in steps:
             _add(total, step.plans.get(plan))
-        span = steps[-1].end - steps[0].start
-        return Growth(dict(total.requests), total.prompt_tokens, total.cached_tokens, span)
+        start, end = steps[0].start, steps[-1].end
+        return Growth(dict(total.requests), total.prompt_tokens, total.cached_tokens, start, end)
 
 
 def _grown(before: PlanCounters | None, now: PlanCounters) -> PlanCounters:
-    """Return what was counted since ``before``; only keys that grew are kept."""
+    """Return what was counted since ``before``, a new key from 0; only keys that grew are kept."""
     former = before or PlanCounters()
     grown = PlanCounters()
     for key, value in now.requests.items():
         delta = _delta(former.requests.get(key, 0.0), value)
-        if delta > 0 and len(grown.requests) < MAX_KEYS:
-            grown.requests[key] = delta
+        if delta > 0:
+            grown.requests[key if len(grown.requests) < MAX_KEYS else ""] += delta
     grown.prompt_tokens = _delta(former.prompt_tokens, now.prompt_tokens)
     grown.cached_tokens = _delta(former.cached_tokens, now.cached_tokens)
     return grown
