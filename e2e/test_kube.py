@@ -152,11 +152,13 @@ async def test_events_are_counted_and_described(api: Api) -> None:
 
 
 async def test_watches_and_lists_keep_the_world_and_end_at_once(api: Api) -> None:
-    world = KubeWorld(Lister(api.client, (NAMESPACE,)), lambda: None)
+    lister = Lister(api.client, (NAMESPACE,))
+    world = KubeWorld(lister, lambda: None)
     await world.relist()
     assert list(world.specs()) == [REF]
     feed = Feed(asyncio.get_running_loop(), world)
-    watching = asyncio.create_task(KopfRunner(feed, WatchScope((NAMESPACE,)), lambda: None).run())
+    runner = KopfRunner(feed, WatchScope((NAMESPACE,)), lister.check, lambda: None)
+    watching = asyncio.create_task(runner.run())
     patch = json.dumps({"spec": {"mode": "Shadow"}})
     api.cluster.kubectl("patch", "rplan", REF.name, "-n", NAMESPACE, "--type=merge", f"--patch={patch}")
     await until(lambda: world.specs()[REF].mode is Mode.SHADOW)

@@ -17,6 +17,7 @@ import kopf
 import structlog
 
 from cacheroute.controllers.handlers import Feed, register
+from cacheroute.domain.errors import StoreError
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before kopf is started again; doubled each time."""
@@ -77,9 +78,23 @@ def settings(scope: WatchScope) -> kopf.OperatorSettings:
 class KopfRunner:
     """Watches the cluster until cancelled."""
 
-    def __init__(self, feed: Feed, scope: WatchScope, restarted: Callable[[], None]) -> None:
-        """Take what to call, in the feed's loop, when kopf starts again and may have missed deletions."""
-        self._feed, self._scope, self._restarted = feed, scope, restarted
+    def __init__(
+        self,
+        feed: Feed,
+        scope: WatchScope,
+        check: Callable[[], None],
+        restarted: Callable[[], None],
+    ) -> None:
+        """Take what to call.
+
+        Args:
+            feed: takes the events.
+            scope: what is watched.
+            check: blocks; raises StoreError while something cannot be read. kopf watches only what is served
+                when it starts, and says nothing of the rest, so it is not started before.
+            restarted: called in the feed's loop when kopf starts again and may have missed deletions.
+        """
+        self._feed, self._scope, self._check, self._restarted = feed, scope, check, restarted
         self._restarts = 0
 
     @property
@@ -116,9 +131,7 @@ class KopfRunner:
             if time.monotonic() - started > HEALTHY_SECONDS:
                 pauses = iter(Pauses())
             pause = next(pauses)
-            _log.warning(
-                "watching the cluster ended, will start again", reason=reason, seconds=round(pause, 1)
-            )
+            _log.warning("cluster not watched, will try again", reason=reason, seconds=round(pause, 1))
             await _at_most(pause, stop)
             self._restarts += 1
             self._call(self._restarted)
@@ -129,6 +142,7 @@ class KopfRunner:
         register(registry, self._feed)
         kopf.on.login(registry=registry)(_login)
         try:
+            await asyncio.to_thread(self._check)
             await kopf.operator(
                 registry=registry,
                 settings=settings(self._scope),
@@ -137,6 +151,8 @@ class KopfRunner:
                 clusterwide=not self._scope.namespaces,
                 namespaces=self._scope.namespaces,
             )
+        except StoreError as error:
+            return str(error)
         except Exception as error:  # noqa: BLE001 - whatever ends a watch must not end the operator
             return f"{type(error).__name__}: {' '.join(str(error).split())}"
         return "kopf returned"

@@ -27,14 +27,15 @@ def compose(settings: OperatorSettings) -> Runtime:
         ValueError: an address cannot be read.
     """
     api = api_client()
-    world = KubeWorld(Lister(api, settings.namespaces), lambda: coordinator.wake())  # noqa: PLW0108 - the coordinator is made later
+    lister = Lister(api, settings.namespaces)
+    world = KubeWorld(lister, lambda: coordinator.wake())  # noqa: PLW0108 - the coordinator is made later
     reporter, metrics = KubeReporter(api, world.uid), Metrics()
     ads = AdsServer(lambda _gateway: coordinator.wake())
     ports = Ports(world, KubePlanStore(api, world.uid), reporter, _rates(settings), ads, metrics)
     coordinator = Coordinator(ports)
     relist = Relist(world)
     feed = Feed(asyncio.get_running_loop(), world)
-    kopf = KopfRunner(feed, WatchScope(settings.namespaces), relist.ask)
+    kopf = KopfRunner(feed, WatchScope(settings.namespaces), lister.check, relist.ask)
     return Runtime(
         coordinator=coordinator,
         ads=ads,

@@ -27,12 +27,18 @@ def api_client() -> client.ApiClient:
         StoreError: there is neither.
     """
     try:
-        config.load_config()
-    except (config.ConfigException, OSError) as error:
-        raise StoreError(
-            f"no cluster: neither a service account nor a kubeconfig can be used: {error}"
-        ) from error
+        config.load_incluster_config()
+    except config.ConfigException:
+        _load_kubeconfig()
     return client.ApiClient()
+
+
+def _load_kubeconfig() -> None:
+    try:
+        config.load_kube_config()
+    except (config.ConfigException, OSError) as error:
+        reason = f"not in a pod, and no kubeconfig can be used: {_line(error)}"
+        raise StoreError(f"no cluster: {reason}; set KUBECONFIG") from error
 
 
 @contextmanager

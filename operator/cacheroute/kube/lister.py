@@ -44,13 +44,25 @@ class Lister:
         Raises:
             StoreError: something cannot be read.
         """
-        nodes = [node_record(body) for body in _pages("nodes", self._core.list_node)]
+        nodes = [node_record(body) for body in self._nodes()]
         pods = [pod_record(body) for body in self._everywhere(self._pods)]
         return Listing(
             plans=tuple(self._everywhere(self._plans)),
             pods={(pod.namespace, pod.name): pod for pod in pods},
             nodes={node.name: node for node in nodes},
         )
+
+    def check(self) -> None:
+        """Ask for the first page of everything, to see that it is served and may be read.
+
+        Raises:
+            StoreError: something cannot be read; a CustomResourceDefinition that is missing, for instance.
+        """
+        for objects in (self._nodes(), self._everywhere(self._pods), self._everywhere(self._plans)):
+            next(objects, None)
+
+    def _nodes(self) -> Iterator[Mapping[str, Any]]:
+        return _pages("nodes", self._core.list_node)
 
     def _everywhere(
         self, read: Callable[[str | None], Iterator[Mapping[str, Any]]]
