@@ -1,14 +1,15 @@
 """The cluster of the end-to-end tests, and what happens where it cannot run."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
-from e2e.harness.cluster import Cluster, running
+from e2e.harness.cluster import Cluster, diagnosis, running
 from e2e.harness.errors import CannotRunError
 
 TIMEOUT_SECONDS = 120
+_CLUSTER = pytest.StashKey[Cluster]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -18,14 +19,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_SECONDS, func_only=True))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the cluster's pods and logs into the report of a test that failed on it."""
+    report = yield
+    made = getattr(item, "funcargs", {}).get("cluster") or item.session.stash.get(_CLUSTER, None)
+    if report.failed and call.when != "teardown" and isinstance(made, Cluster):
+        report.sections.append(("cluster", diagnosis(made)))
+    return report
+
+
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """One cluster for the session; this process is in its network, so pod and Service addresses work.
 
     A machine that lacks something is an error where `CI=true`, else the tests are skipped with the reason.
     """
     try:
         with running(f"test-{os.getpid()}", nodes=2) as made, made.entered():
+            request.session.stash[_CLUSTER] = made
             yield made
     except CannotRunError as reason:
         if os.environ.get("CI") == "true":

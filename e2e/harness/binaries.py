@@ -88,6 +88,12 @@ GROUPS = {
         cgo=True,
     ),
     "coredns": Group({"coredns": Program("github.com/coredns/coredns", ("-version",))}, usual="2 min"),
+    "prometheus": Group(
+        {"prometheus": Program("github.com/prometheus/prometheus/cmd/prometheus")},
+        usual="4 min",
+        variables=("github.com/prometheus/common/version.Version=3.15.1",),
+        tags="remove_all_sd,enable_kubernetes_sd",
+    ),
     "helm": Group(
         {"helm": Program("helm.sh/helm/v4/cmd/helm", ("version", "--short"))},
         usual="90 s",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from e2e.harness import binaries, images, kind, local, machine
+from e2e.harness.errors import HarnessError
 from e2e.harness.process import run
 from e2e.harness.provider import ClusterProvider
 
@@ -79,6 +80,30 @@ def running(name: str, nodes: int) -> Iterator[Cluster]:
         yield Cluster(provider, package.reference)
     finally:
         provider.delete()
+
+
+def diagnosis(cluster: Cluster) -> str:
+    """Return what somebody would look at first: pods, RoutingPlans, Events and the operator's log."""
+    operator = ("-n", "cacheroute-system", "-l", "app.kubernetes.io/component=operator")
+    questions = (
+        ("get", "pods", "--all-namespaces", "-o", "wide"),
+        ("get", "rplan", "--all-namespaces", "-o", "yaml"),
+        ("get", "events", "--all-namespaces"),
+        ("logs", *operator, "--tail=60"),
+        ("logs", *operator, "--tail=30", "--previous"),
+        ("logs", "-n", "cacheroute-system", "-l", "app.kubernetes.io/component=gateway", "--tail=20"),
+        ("logs", "-n", "inference", "-l", "app=vllm", "--tail=10"),
+    )
+    return "\n".join(
+        f"$ kubectl {' '.join(question)}\n{_answer(cluster, question)}" for question in questions
+    )
+
+
+def _answer(cluster: Cluster, question: tuple[str, ...]) -> str:
+    try:
+        return cluster.kubectl(*question)
+    except HarnessError as error:
+        return str(error)
 
 
 def _provider(name: str) -> ClusterProvider:

@@ -45,7 +45,11 @@ def stable() -> list[Image]:
         ),
         Image("dependencies", (base, _dependencies()), ("/usr/bin/python3",)),
         Image("envoy", (base, _one_file("envoy", python_packages.envoy())), ("/usr/local/bin/envoy",)),
-        Image("prometheus", (base, _prometheus()), ("/usr/local/bin/prometheus",)),
+        Image(
+            "prometheus",
+            (_one_file("prometheus", binaries.program("prometheus")),),
+            ("/usr/local/bin/prometheus",),
+        ),
     ]
 
 
@@ -129,24 +133,3 @@ def _one_file(name: str, program: Path) -> Layer:
         shutil.copy(program, target)
 
     return oci.layer(name, cache.digest(str(program)), fill)
-
-
-def _prometheus() -> Layer:
-    def fill(files: Path) -> None:
-        with step("fetching Debian's Prometheus", "10 s"):
-            _unpack_debian("prometheus", files.parent)
-        target = files / "usr/local/bin"
-        target.mkdir(parents=True)
-        for name in ("prometheus", "promtool"):
-            shutil.move(files.parent / "unpacked/usr/bin" / name, target / name)
-        shutil.rmtree(files.parent / "unpacked")
-
-    return oci.layer("prometheus", cache.digest("bookworm"), fill)
-
-
-def _unpack_debian(package: str, folder: Path) -> None:
-    """Unpack a Debian package below `folder` without installing it: no service of it starts on the machine."""
-    run(["apt-get", "-q", "download", package], cwd=folder)
-    (archive,) = folder.glob(f"{package}_*.deb")
-    run(["dpkg-deb", "--extract", archive, folder / "unpacked"])
-    archive.unlink()

@@ -176,7 +176,8 @@ class Coordinator:
         self._serve(tables)
 
     def _serve(self, tables: dict[str, list[RoutingTable]]) -> None:
-        self._gateways |= tables.keys()
+        """A gateway whose plans are all gone, or that never had one, is told so: its proxies answer 404."""
+        self._gateways |= tables.keys() | self._ports.publisher.gateways()
         for gateway in sorted(self._gateways):
             self._ports.publisher.publish(gateway, sorted(tables.get(gateway, []), key=lambda one: one.ref))
             self._ports.observer.gateway(gateway, self._ports.publisher.status(gateway))

@@ -86,5 +86,8 @@ class Publisher(Protocol):
     def publish(self, gateway: str, tables: Sequence[RoutingTable]) -> str:
         """Serve these tables to the proxies of a gateway; returns the snapshot's version."""
 
+    def gateways(self) -> frozenset[str]:
+        """Return the gateways that have connected proxies."""
+
     def status(self, gateway: str) -> GatewayStatus:
         """Return what is known of the proxies of a gateway."""

@@ -1,7 +1,6 @@
 """The HTTP surface of the simulated server."""
 
 from collections.abc import Awaitable, Callable
-from importlib.metadata import version
 from itertools import count
 from secrets import token_hex
 from time import time
@@ -11,6 +10,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from cacheroute import __version__
 from cacheroute.engine.answers import (
     DONE,
     ChatDialect,
@@ -29,7 +29,7 @@ from cacheroute.engine.settings import EngineSettings
 
 _LARGEST_BODY = 16 * 2**20
 _LONGEST_ID = 128
-_VERSION = f"0.33.0+cacheroute.{version('cacheroute')}"
+_VERSION = f"0.33.0+cacheroute.{__version__}"
 _COMPLETION, _CHAT = CompletionDialect(), ChatDialect()
 
 

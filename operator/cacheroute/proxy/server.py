@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from cacheroute.proxy.errors import GatewayError
 from cacheroute.proxy.listener import listener
 from cacheroute.proxy.names import LISTENER
 from cacheroute.proxy.node import ProxyNode, read_node
-from cacheroute.proxy.snapshot import LISTENERS, Resource, Snapshot, compile_tables, resource
+from cacheroute.proxy.snapshot import LISTENERS, Resource, Snapshot, bridge, compile_tables, resource
 from cacheroute.proxy.subscription import Ask, Push, Stream
 from cacheroute.proxy.tuning import Tuning
 
@@ -79,16 +79,25 @@ class AdsServer:
     def publish(self, gateway: str, tables: Sequence[RoutingTable]) -> str:
         """Serve these tables, all plans of the gateway, from now on; returns the snapshot's version."""
         known = tuple(tables)
-        if self._tables.get(gateway) == known:
+        before = self._tables.get(gateway, ())
+        if gateway in self._tables and before == known:
             return self._snapshots[gateway].version
         self._tables[gateway] = known
-        return self.publish_snapshot(gateway, compile_tables(known, self._tuning))
+        return self.publish_snapshot(gateway, compile_tables(known, self._tuning), bridge(before, known))
 
-    def publish_snapshot(self, gateway: str, snapshot: Snapshot) -> str:
-        """Serve compiled resources; unchanged ones are not sent again."""
+    def publish_snapshot(
+        self, gateway: str, snapshot: Snapshot, between: Mapping[str, Resource] | None = None
+    ) -> str:
+        """Serve compiled resources; unchanged ones are not sent again.
+
+        Args:
+            gateway: whose proxies.
+            snapshot: their resources.
+            between: endpoints that connected proxies have while they change routes.
+        """
         self._snapshots[gateway] = snapshot
         for proxy in self._of(gateway):
-            self._offer(proxy)
+            self._offer(proxy, between)
         return snapshot.version
 
     def status(self, gateway: str) -> GatewayStatus:
@@ -101,15 +110,19 @@ class AdsServer:
             rejections=tuple(sorted(rejections, key=lambda one: one.node)),
         )
 
+    def gateways(self) -> frozenset[str]:
+        """Return the gateways that have connected proxies."""
+        return frozenset(proxy.node.gateway for proxy in self._proxies)
+
     def _of(self, gateway: str) -> list[_Proxy]:
         return [proxy for proxy in self._proxies if proxy.node.gateway == gateway]
 
-    def _offer(self, proxy: _Proxy) -> None:
+    def _offer(self, proxy: _Proxy, between: Mapping[str, Resource] | None = None) -> None:
         snapshot = self._snapshots.get(proxy.node.gateway)
         if snapshot is None or proxy.node.unsupported:
             return
         own = {LISTENER: self._listener(proxy.node)}
-        proxy.stream.offer(Snapshot(snapshot.version, {**snapshot.resources, LISTENERS: own}))
+        proxy.stream.offer(Snapshot(snapshot.version, {**snapshot.resources, LISTENERS: own}), between)
         proxy.changed.set()
 
     def _listener(self, node: ProxyNode) -> Resource:
