@@ -92,7 +92,7 @@ class Worker:
     async def run(self) -> None:
         """Work until cancelled."""
         self.plan = await self._saver.load()
-        self._take(self._decide(Event.CHANGED))
+        self._take(reconcile(self._services.clock.wall(), self._observe(), Event.CHANGED))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._saver.run())
             tasks.create_task(self._measure())
@@ -127,11 +127,13 @@ class Worker:
 
     async def _step(self) -> None:
         if not self._interval_due:
-            self._take(self._decide(Event.CHANGED))
+            self._take(reconcile(self._services.clock.wall(), self._observe(), Event.CHANGED))
             return
         self._interval_due = False
         started = self._services.clock.monotonic()
-        decision = await asyncio.to_thread(self._decide, Event.INTERVAL)
+        decision = await asyncio.to_thread(
+            reconcile, self._services.clock.wall(), self._observe(), Event.INTERVAL
+        )
         self._services.observer.planned(self._services.clock.monotonic() - started)
         self._take(await self._stored(decision))
 
@@ -178,9 +180,10 @@ class Worker:
                 moved_keys=decision.moved.keys,
             )
 
-    def _decide(self, event: Event) -> Decision:
+    def _observe(self) -> Observation:
+        """Take the snapshot that a step decides on, in the loop's thread: the world may change while a plan is made."""
         services, assignment = self._services, self._assignment
-        observation = Observation(
+        return Observation(
             spec=assignment.spec,
             claim=assignment.claim,
             invalid=assignment.invalid,
@@ -190,4 +193,3 @@ class Worker:
             gateways=services.publisher.status(assignment.spec.gateway),
             last=self._last,
         )
-        return reconcile(services.clock.wall(), observation, event)
