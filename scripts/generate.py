@@ -1,16 +1,20 @@
 """Generate everything that is derived from the code: `make docs`; with --check, tell what is stale."""
 
+import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import yaml
 
+from cacheroute.controllers.settings import OperatorSettings
 from cacheroute.kube.crd import text as crd_text
 from cacheroute.prom.metrics import Metrics
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
+from scripts.chart_values import described
 
 ROOT = Path(__file__).resolve().parent.parent
+CHART = ROOT / "charts" / "cacheroute"
 
 
 def chart_bootstrap() -> str:
@@ -19,14 +23,53 @@ def chart_bootstrap() -> str:
         gateway="{{ .Values.gateway.name }}",
         xds=Place('{{ include "cacheroute.fullname" . }}.{{ .Release.Namespace }}.svc', 0),
     )
-    text = yaml.safe_dump(bootstrap(settings), sort_keys=False, width=1000)
+    apart = json.loads(json.dumps(bootstrap(settings)))
+    text = yaml.safe_dump(apart, sort_keys=False, width=1000)
     return text.replace("port_value: 0", "port_value: {{ .Values.service.xdsPort }}")
 
+
+def chart_readme() -> str:
+    """Return the chart's page: how to install it, and every value with its default."""
+    source = (CHART / "values.yaml").read_text("utf-8")
+    rows = [f"| `{one.path}` | `{one.default}` | {one.text} |" for one in described(source)]
+    return "\n".join((_CHART_PAGE, "| value | default | meaning |", "|---|---|---|", *rows, ""))
+
+
+def settings_reference() -> str:
+    """Return the page of the operator's settings."""
+    prefix = str(OperatorSettings.model_config["env_prefix"])
+    rows = [
+        f"| `{prefix}{name.upper()}` | `{json.dumps(field.default)}` | {field.description} |"
+        for name, field in OperatorSettings.model_fields.items()
+    ]
+    return "\n".join((_SETTINGS_PAGE, "| variable | default | meaning |", "|---|---|---|", *rows, ""))
+
+
+_CHART_PAGE = """# Helm chart of CacheRoute
+
+The operator, and a fleet of Envoys that it serves. Needs Kubernetes 1.30 or newer, and a Prometheus that scrapes the
+gateway pods (they carry the usual `prometheus.io` annotations; `podMonitor.enabled` is for the Prometheus operator).
+
+```
+docker build -f operator/Dockerfile -t REGISTRY/cacheroute:0.1.0 . && docker push REGISTRY/cacheroute:0.1.0
+helm install cacheroute charts/cacheroute --namespace cacheroute-system --create-namespace \\
+  --set image.repository=REGISTRY/cacheroute --set prometheus.url=http://PROMETHEUS.NAMESPACE.svc:9090
+```
+
+Helm never upgrades or deletes CRDs; after an upgrade of the chart: `kubectl apply -f charts/cacheroute/crds/`.
+"""
+_SETTINGS_PAGE = """# Settings of the operator
+
+Environment variables of `cacheroute operator`; each is also a flag (`--xds-bind`), which wins. The Helm chart sets them
+from its values.
+"""
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "crds/routingplans.yaml": crd_text,
     "charts/cacheroute/crds/routingplans.yaml": crd_text,
     "charts/cacheroute/files/bootstrap.yaml": chart_bootstrap,
+    "charts/cacheroute/README.md": chart_readme,
+    "docs/reference/settings.md": settings_reference,
     "docs/reference/metrics.md": lambda: Metrics().reference(),
 }
 """Every generated file and what generates it."""

@@ -57,6 +57,15 @@ runAsGroup: 65532
 seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 
+{{- /* How a Prometheus that looks for annotations finds a pod (.port, .path, .root); a PodMonitor replaces them */ -}}
+{{- define "cacheroute.scrapeAnnotations" -}}
+{{- if not .root.Values.podMonitor.enabled -}}
+prometheus.io/scrape: "true"
+prometheus.io/port: {{ .port | quote }}
+prometheus.io/path: {{ .path }}
+{{- end -}}
+{{- end -}}
+
 {{- /* What the operator may do in a namespace that it watches */ -}}
 {{- define "cacheroute.namespacedRules" -}}
 - apiGroups: [cacheroute.dev]
