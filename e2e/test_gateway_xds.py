@@ -4,14 +4,20 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
+import grpc
 import pytest
 from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.service.discovery.v3 import discovery_pb2
 
+from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.table import RoutingTable, TableGroup
-from cacheroute.proxy.snapshot import ROUTES, Snapshot, compile_tables, resource
+from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, Snapshot, compile_tables, resource
 from cacheroute.proxy.tuning import Tuning
-from e2e.gateway_rig import GATEWAY, Answer, Rig, gateway, table, until
+from e2e.gateway_rig import GATEWAY, Answer, Rig, gateway, start_backend, table, until
+
+ADS = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 
 pytestmark = pytest.mark.envoy
 
@@ -101,3 +107,61 @@ async def test_moved_keys_never_fail(rig: Rig) -> None:
         assert (await rig.ask("alice")).destination == "pod-1"
         await rig.publish(first, second)
         assert (await rig.ask("alice")).destination == "pod-0"
+
+
+async def test_replicated_keys_never_leave_their_plan_while_it_changes(rig: Rig) -> None:
+    first, second = plans(rig)
+    third = await start_backend(rig, "pod-2")
+    endpoints = (*first.endpoints, third.endpoint(2))
+    one = replace(first, endpoints=endpoints, groups=(TableGroup((0, 1), (), ("shared",)),))
+    two = replace(one, groups=(TableGroup((1, 2), (), ("shared",)),))
+    answers: list[Answer] = []
+    stop = asyncio.Event()
+
+    async def keep_asking() -> None:
+        while not stop.is_set():
+            answers.append(await rig.ask("shared"))
+
+    await rig.publish(one, second)
+    clients = [asyncio.create_task(keep_asking()) for _ in range(4)]
+    for table_now in (two, one) * 10:
+        await rig.publish(table_now, second)
+    stop.set()
+    await asyncio.gather(*clients)
+    assert {answer.decision for answer in answers} == {"planned"}
+
+
+def open_stream(channel: grpc.aio.Channel, method: str) -> Any:
+    """Open a stream whose messages are bytes."""
+    open_call: Any = channel.stream_stream
+    return open_call(f"/{ADS}/{method}")()
+
+
+async def seen_with(rig: Rig, minor: int) -> GatewayStatus:
+    """Let a proxy of Envoy 1.``minor`` connect and return the gateway's status then."""
+    ask = discovery_pb2.DeltaDiscoveryRequest(type_url=CLUSTERS, node={"id": "old", "cluster": GATEWAY})
+    version = ask.node.user_agent_build_version.version
+    version.major_number, version.minor_number = 1, minor
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{rig.xds_port}") as channel:
+        await open_stream(channel, "DeltaAggregatedResources").write(ask.SerializeToString())
+        await until(lambda: rig.ads.status(GATEWAY).connected == 2, "the second proxy")
+        return rig.ads.status(GATEWAY)
+
+
+async def test_an_envoy_that_would_ignore_the_keys_is_refused(rig: Rig) -> None:
+    status = await seen_with(rig, 36)
+    assert [(one.node, one.reason) for one in status.rejections] == [("old", "UnsupportedVersion")]
+    assert "1.37" in status.rejections[0].message
+    assert (await when_gone(rig)).rejections == ()
+
+
+async def when_gone(rig: Rig) -> GatewayStatus:
+    await until(lambda: rig.ads.status(GATEWAY).connected == 1, "the second proxy is gone")
+    return rig.ads.status(GATEWAY)
+
+
+async def test_state_of_the_world_is_refused_clearly(rig: Rig) -> None:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{rig.xds_port}") as channel:
+        call = open_stream(channel, "StreamAggregatedResources")
+        assert await call.code() is grpc.StatusCode.UNIMPLEMENTED
+        assert "DELTA_GRPC" in await call.details()

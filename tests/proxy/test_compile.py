@@ -9,7 +9,7 @@ from cacheroute.domain.table import RoutingTable, TableGroup
 from cacheroute.proxy.clusters import cluster, endpoints
 from cacheroute.proxy.names import model_domain, set_name
 from cacheroute.proxy.routes import route_configuration
-from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, compile_tables
+from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, bridge, compile_tables
 from cacheroute.proxy.snapshot import ENDPOINTS as ENDPOINTS_TYPE
 from cacheroute.proxy.tuning import Tuning
 from tests.proxy.builders import ENDPOINTS, endpoint, table
@@ -104,3 +104,11 @@ def test_a_clusters_content_does_not_depend_on_its_plan() -> None:
 @pytest.mark.parametrize("groups", [(), table().groups])
 def test_every_plan_has_a_cold_tail(groups: tuple[TableGroup, ...]) -> None:
     assert "p/inference/llama/*" in domains(table(groups=groups))
+
+
+def test_a_bridge_has_the_sets_of_both_tables() -> None:
+    old, new = table(), table(groups=(TableGroup((1, 2), (0,), ("shared",)),))
+    both = compile_tables([table(groups=(*old.groups, *new.groups))], TUNING).of(ENDPOINTS_TYPE)
+    assert bridge([old], [new]) == both
+    assert bridge([], [new]) == {}
+    assert bridge([old], [table(endpoints=ENDPOINTS[1:])]) == {}

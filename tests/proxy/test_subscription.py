@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from cacheroute.proxy.snapshot import CLUSTERS, ENDPOINTS, LISTENERS, ROUTES, Resource, Snapshot
-from cacheroute.proxy.subscription import ACK_TIMEOUT_SECONDS, Ask, Push, Stream
+from cacheroute.proxy.subscription import ACK_TIMEOUT_SECONDS, BRIDGE_SECONDS, Ask, Push, Stream
 
 
 def snapshot(**versions: Mapping[str, str]) -> Snapshot:
@@ -197,3 +197,29 @@ def test_a_stale_nonce_acknowledges_nothing(envoy: Envoy) -> None:
     envoy.poll()
     envoy.stream.ask(Ask(ROUTES, nonce="0"))
     assert not envoy.synced()
+
+
+def test_endpoints_suit_old_and_new_routes_while_requests_may_have_either(envoy: Envoy) -> None:
+    envoy.stream.offer(plan(endpoints="2", routes="2"), {"a": Resource("a", "1+2", b"")})
+    envoy.poll()
+    assert [(push.type_url, push.resources[0].version) for push in envoy.sent[-1:]] == [(ENDPOINTS, "1+2")]
+    envoy.ack(ENDPOINTS)
+    assert envoy.poll() == [("RouteConfiguration", ("r",), ())]
+    envoy.ack(ROUTES)
+    assert envoy.poll() == []
+    assert envoy.synced()
+    assert envoy.stream.deadline(envoy.now) == BRIDGE_SECONDS
+    envoy.now = BRIDGE_SECONDS
+    assert envoy.poll() == [("ClusterLoadAssignment", ("a",), ())]
+    assert envoy.sent[-1].resources[0].version == "2"
+    envoy.ack(ENDPOINTS)
+    assert envoy.synced()
+
+
+def test_a_bridge_never_keeps_a_lost_destination(envoy: Envoy) -> None:
+    envoy.stream.offer(plan(endpoints="2", routes="2"), {"a": Resource("a", "1+2", b"")})
+    envoy.poll()
+    envoy.ack(ENDPOINTS)
+    envoy.stream.offer(plan(endpoints="without the lost one", routes="2"))
+    envoy.poll()
+    assert envoy.sent[-1].resources[0].version == "without the lost one"

@@ -92,6 +92,14 @@ def compile_tables(tables: Sequence[RoutingTable], tuning: Tuning) -> Snapshot:
     )
 
 
+def bridge(old: Sequence[RoutingTable], new: Sequence[RoutingTable]) -> dict[str, Resource]:
+    """Return endpoints of ``new`` that are also in the sets which the routes of ``old`` name, by cluster name."""
+    before = {table.ref: table.groups for table in old}
+    changed = (table for table in new if before.get(table.ref, table.groups) != table.groups)
+    both = (endpoints(replace(table, groups=(*before[table.ref], *table.groups))) for table in changed)
+    return {one.cluster_name: resource(one.cluster_name, one) for one in both}
+
+
 @lru_cache(maxsize=_ROUTE_TABLES_KEPT)
 def _routes(tables: tuple[RoutingTable, ...], tuning: Tuning) -> Resource:
     """Compile the route table; endpoints are no part of it, so the loss of one finds it compiled."""

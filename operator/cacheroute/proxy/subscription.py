@@ -14,6 +14,10 @@ from cacheroute.proxy.snapshot import CLUSTERS, ENDPOINTS, LISTENERS, ROUTES, Re
 ACK_TIMEOUT_SECONDS = 5.0
 """After this a missing ACK no longer holds back what should follow it."""
 
+BRIDGE_SECONDS = 5.0
+"""How long endpoints still suit the old routes after the new ones are acknowledged: a request keeps the route
+table that it began with, and its key is read when its whole body is there."""
+
 _FOUNDATIONS = (CLUSTERS, ENDPOINTS)
 _USERS = (LISTENERS, ROUTES)
 _WILDCARD = "*"
@@ -96,12 +100,21 @@ class Stream:
     def __init__(self) -> None:
         self._subscriptions: dict[str, _Subscription] = {}
         self._offered: Snapshot | None = None
+        self._bridge: Mapping[str, Resource] = {}
+        self._bridge_end: float | None = None
         self._pushes = 0
         self._error = ""
 
-    def offer(self, snapshot: Snapshot) -> None:
-        """Make ``snapshot`` what the proxy should have."""
+    def offer(self, snapshot: Snapshot, bridge: Mapping[str, Resource] | None = None) -> None:
+        """Make ``snapshot`` what the proxy should have.
+
+        Args:
+            snapshot: all resources.
+            bridge: endpoints by name that suit the old and the new routes; they are served instead of the
+                snapshot's until the proxy has had the new routes for BRIDGE_SECONDS.
+        """
         self._offered = snapshot
+        self._bridge, self._bridge_end = bridge or {}, None
 
     def ask(self, ask: Ask) -> None:
         """Take note of a request: an ACK, a NACK, a change of subscriptions, or several of them at once."""
@@ -122,6 +135,7 @@ class Stream:
         """
         if self._offered is None:
             return []
+        self._cross_bridge(self._offered, now)
         pushes = list(self._updates(_FOUNDATIONS, now))
         if not self._waiting(_FOUNDATIONS, now):
             pushes.extend(self._updates(_USERS, now))
@@ -136,6 +150,7 @@ class Stream:
             for state in self._subscriptions.values()
             if state.pending
         ]
+        ends.extend([] if self._bridge_end is None else [self._bridge_end])
         return min((end for end in ends if end > now), default=None)
 
     @property
@@ -147,7 +162,7 @@ class Stream:
             return False
         complete = offered.of(ENDPOINTS).keys() <= self._of(ENDPOINTS).names
         return complete and all(
-            state.settled(offered.of(kind)) for kind, state in self._subscriptions.items()
+            state.settled(self._wanted(kind)) for kind, state in self._subscriptions.items()
         )
 
     @property
@@ -163,6 +178,19 @@ class Stream:
             ):
                 return self._error
         return ""
+
+    def _cross_bridge(self, offered: Snapshot, now: float) -> None:
+        if self._bridge_end is not None and now >= self._bridge_end:
+            self._bridge, self._bridge_end = {}, None
+        elif self._bridge and self._bridge_end is None and self._of(ROUTES).settled(offered.of(ROUTES)):
+            self._bridge_end = now + BRIDGE_SECONDS
+
+    def _wanted(self, kind: str) -> Mapping[str, Resource]:
+        """Return what the proxy should have of one type by now."""
+        final = self._offered.of(kind) if self._offered else {}
+        if kind != ENDPOINTS or not self._bridge:
+            return final
+        return {name: self._bridge.get(name, one) for name, one in final.items()}
 
     def _of(self, type_url: str) -> _Subscription:
         return self._subscriptions.get(type_url, _Subscription())
@@ -197,7 +225,7 @@ class Stream:
             state = self._subscriptions.get(kind)
             if state is None or state.pending is not None or self._offered is None:
                 continue
-            offered = self._offered.of(kind)
+            offered = self._wanted(kind)
             changed, absent = tuple(state.changed(offered)), state.never_there(offered)
             if changed or absent or state.unanswered:
                 yield self._push(kind, state, changed, absent, now)
