@@ -99,26 +99,31 @@ class Worker:
             tasks.create_task(self._steps())
 
     async def _measure(self) -> None:
-        """Ask for rates each control interval; the answer makes a step due."""
+        """Ask for rates each control interval; the answer makes a plan due.
+
+        A plan that was read from the store is left alone for the first interval: a restart moves no key.
+        """
         clock = self._services.clock
+        restarted = self.plan is not None
         while True:
             started = clock.monotonic()
             proxies = self._services.publisher.status(self.spec.gateway).connected
             self._rates = await self._services.rates.fetch(self.spec, proxies)
             self._services.observer.measured(self.ref, self._rates)
             self._served = self._rates.served if isinstance(self._rates, Rates) else None
-            self._interval_due = True
+            self._interval_due = not restarted
+            restarted = False
             self.poke()
             await self._until(started + self.spec.interval_seconds)
 
     async def _until(self, deadline: float) -> None:
         """Sleep until the monotonic ``deadline``, or until a new spec is in a hurry."""
-        self._hurry.clear()
         try:
             async with asyncio.timeout(max(0.0, deadline - self._services.clock.monotonic())):
                 await self._hurry.wait()
         except TimeoutError:
             return
+        self._hurry.clear()
 
     async def _steps(self) -> None:
         while True:
