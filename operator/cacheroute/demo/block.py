@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from cacheroute.demo.errors import DemoError
 
-CLAIM_PORT = 1
+CLAIM_PORT = 1025
+"""Marks a block as taken; no privileged port, so that no right is needed."""
 TRIES = 200
 
 
@@ -29,19 +30,18 @@ class Block:
         self.claim.close()
 
 
-def claim_block() -> Block:
-    """Claim a free block.
+def claim_block(chooser: random.Random) -> Block:
+    """Claim a free block, one of those that ``chooser`` draws.
 
     Raises:
         DemoError: none could be claimed; binding 127.A.B.1 needs Linux.
     """
-    chooser = random.SystemRandom()
     complaint = ""
     for _ in range(TRIES):
         prefix = f"127.{chooser.randrange(16, 250)}.{chooser.randrange(1, 250)}"
         claim = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            claim.bind((f"{prefix}.1", _claim_port()))
+            claim.bind((f"{prefix}.1", CLAIM_PORT))
             claim.listen(1)
         except OSError as error:
             complaint = str(error)
@@ -49,8 +49,3 @@ def claim_block() -> Block:
             continue
         return Block(prefix, claim)
     raise DemoError(f"no block of loopback addresses could be claimed ({complaint}); this needs Linux")
-
-
-def _claim_port() -> int:
-    """Return the port that marks a block as taken; not a privileged one, so that no right is needed."""
-    return 1024 + CLAIM_PORT

@@ -1,5 +1,6 @@
 """The input files of standalone mode, as the demonstration writes them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -7,32 +8,44 @@ import yaml
 from cacheroute.demo.load import TENANT_HEADER
 
 NAMESPACE, NAME, MODEL, POOL = "demo", "tenants", "demo-70b", "h100"
+REQUESTS_PER_SECOND = "20"
+"""Of one engine: simulated ones of this size keep up with more than the machine can send."""
 
 
-def write_plan(path: Path, mode: str, interval_seconds: int, window_seconds: int) -> None:
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """What differs from run to run and from phase to phase.
+
+    Attributes:
+        mode: spec.mode.
+        interval_seconds: from one plan to the next.
+        window_seconds: over which rates are measured.
+        warm_prefixes: how many tenants' prefixes one engine keeps.
+    """
+
+    mode: str
+    interval_seconds: int
+    window_seconds: int
+    warm_prefixes: int
+
+
+def write_plan(path: Path, plan: PlanFile) -> None:
     """Write the RoutingPlan; the old file stays whole until the new one is."""
-    plan = {
-        "apiVersion": "cacheroute.dev/v1alpha1",
-        "kind": "RoutingPlan",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "spec": {
-            "models": [MODEL],
-            "mode": mode,
-            "destinations": {"selector": {"matchLabels": {"app": "vllm"}}},
-            "nodePools": [
-                {
-                    "name": POOL,
-                    "nodeSelector": {"matchLabels": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}},
-                    "capacity": {"requestsPerSecond": "20", "warmPrefixes": 256},
-                }
-            ],
-            "keys": {"sources": [{"header": TENANT_HEADER}]},
-            "rates": {"windowSeconds": window_seconds},
-            "planning": {"policy": "Paper", "intervalSeconds": interval_seconds},
-            "failover": {"replacementGraceSeconds": 300},
-        },
+    capacity = {"requestsPerSecond": REQUESTS_PER_SECOND, "warmPrefixes": plan.warm_prefixes}
+    selector = {"matchLabels": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}}
+    spec = {
+        "models": [MODEL],
+        "mode": plan.mode,
+        "destinations": {"selector": {"matchLabels": {"app": "vllm"}}},
+        "nodePools": [{"name": POOL, "nodeSelector": selector, "capacity": capacity}],
+        "keys": {"sources": [{"header": TENANT_HEADER}]},
+        "rates": {"windowSeconds": plan.window_seconds},
+        "planning": {"policy": "Paper", "intervalSeconds": plan.interval_seconds},
+        "failover": {"replacementGraceSeconds": 300},
     }
-    _replace(path, plan)
+    metadata = {"name": NAME, "namespace": NAMESPACE}
+    document = {"apiVersion": "cacheroute.dev/v1alpha1", "kind": "RoutingPlan", "metadata": metadata}
+    _replace(path, {**document, "spec": spec})
 
 
 def write_destinations(path: Path, engines: dict[str, str], port: int) -> None:

@@ -2,8 +2,8 @@
 
 import enum
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -22,7 +22,8 @@ class Record:
 
     Attributes:
         phase: in which phase it was sent.
-        sent: seconds from the start of the phase.
+        sent: when it was due, seconds from the start of the phase.
+        tenant: whose it was.
         fate: what became of it.
         destination: who answered; empty where nobody did.
         decision: planned, standby or cold; empty where nobody answered.
@@ -30,11 +31,12 @@ class Record:
         prompt_tokens: as the engine counted them.
         cached_tokens: of those, from its prefix cache.
         lag: how late it was sent, seconds.
-        complaint: why it failed.
+        complaint: why it failed or was cut.
     """
 
     phase: str
     sent: float
+    tenant: int
     fate: Fate
     destination: str = ""
     decision: str = ""
@@ -50,11 +52,11 @@ class Figures:
     """The figures of a phase.
 
     Attributes:
-        requests: number.
+        requests: number that was answered.
         hit_percent: token-weighted, over all answered.
         max_over_mean: requests of the busiest destination over the mean.
-        ttft_p50_ms: median time to the first token.
-        ttft_p99_ms: 99th percentile.
+        ttft_p50_ms: median time to the first token; NaN without requests.
+        ttft_p99_ms: 99th percentile; NaN without requests.
         lag_p99_ms: how late the generator was: a large one means that the machine could not keep up.
         decisions: requests by decision.
     """
@@ -71,13 +73,11 @@ class Figures:
 def figures(records: Iterable[Record], destinations: int) -> Figures:
     """Compute the figures over the answered requests of ``records``."""
     answered = [one for one in records if one.fate is Fate.ANSWERED]
-    prompt = sum(one.prompt_tokens for one in answered)
-    cached = sum(one.cached_tokens for one in answered)
     load = Counter(one.destination for one in answered)
     first = sorted(one.first_token for one in answered)
     return Figures(
         requests=len(answered),
-        hit_percent=100 * cached / prompt if prompt else 0.0,
+        hit_percent=hit_percent(answered),
         max_over_mean=max(load.values()) * destinations / len(answered) if answered else 0.0,
         ttft_p50_ms=1000 * percentile(first, 50),
         ttft_p99_ms=1000 * percentile(first, 99),
@@ -86,29 +86,33 @@ def figures(records: Iterable[Record], destinations: int) -> Figures:
     )
 
 
-def percentile(ascending: list[float], percent: float) -> float:
+def hit_percent(records: Iterable[Record]) -> float:
+    """Return the share of prompt tokens that came from a cache, 0 to 100; 0 without tokens."""
+    prompt = cached = 0
+    for one in records:
+        prompt += one.prompt_tokens
+        cached += one.cached_tokens
+    return 100 * cached / prompt if prompt else 0.0
+
+
+def percentile(ascending: Sequence[float], percent: float) -> float:
     """Return the nearest-rank percentile of sorted values; NaN where there are none."""
     if not ascending:
         return math.nan
-    return ascending[min(len(ascending) - 1, max(0, math.ceil(percent / 100 * len(ascending)) - 1))]
+    return ascending[min(len(ascending), max(1, math.ceil(percent / 100 * len(ascending)))) - 1]
 
 
 @dataclass(slots=True)
 class Tally:
-    """Every record so far, and running sums for the live table."""
+    """Every record so far."""
 
     records: list[Record] = field(default_factory=list)
-    by_destination: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    fates: Counter[str] = field(default_factory=Counter)
+    fates: Counter[Fate] = field(default_factory=Counter)
 
     def add(self, record: Record) -> None:
         """Take one record."""
         self.records.append(record)
         self.fates[record.fate] += 1
-        sums = self.by_destination[record.destination]
-        sums["requests"] += 1
-        sums["prompt"] += record.prompt_tokens
-        sums["cached"] += record.cached_tokens
 
     def phase(self, name: str, after: float = 0.0) -> list[Record]:
         """Return the records of a phase that were sent ``after`` so many seconds."""
