@@ -10,13 +10,12 @@ from cacheroute.domain.plan import Plan
 from e2e.harness import wait
 from e2e.harness.cluster import Cluster
 from e2e.system import manifests
-from e2e.system.installation import GATEWAY, Installation
+from e2e.system.installation import Installation
 from e2e.system.manifests import INTERVAL_SECONDS, MONITORING, NAMESPACE, SYSTEM, WINDOW_SECONDS
-from e2e.system.traffic import Answer, Traffic
+from e2e.system.traffic import Answer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300, func_only=True)]
 
-RATE = 120.0
 HOLD_SECONDS = 600
 """Control interval while things are lost: policy Paper plans from scratch and would move keys of its own accord."""
 
@@ -32,7 +31,7 @@ def installed(cluster: Cluster) -> Installation:
 def planned(installed: Installation) -> Installation:
     """A RoutingPlan that is Ready, with a plan made for steady traffic and then left alone."""
     installed.cluster.apply(manifests.routing_plan(), namespace=NAMESPACE)
-    with Traffic(GATEWAY, RATE).running():
+    with installed.traffic().running():
         installed.wait_ready(within=60)
         keep_the_plan(installed)
     return installed
@@ -77,7 +76,7 @@ def unexpected(plan: Plan, answers: list[Answer]) -> list[Answer]:
 
 def test_a_plan_is_ready_within_two_intervals_and_says_so(installed: Installation) -> None:
     """Row 3: from `kubectl apply` to Ready, and what `kubectl get` shows."""
-    with Traffic(GATEWAY, RATE).running():
+    with installed.traffic().running():
         installed.cluster.apply(manifests.routing_plan("first", ("llama",)), namespace=NAMESPACE)
         seconds = wait.until(
             lambda: installed.condition("Ready", "first")[0] == "True",
@@ -107,7 +106,7 @@ def test_a_plan_is_ready_within_two_intervals_and_says_so(installed: Installatio
 def test_every_answer_is_where_the_stored_plan_says(planned: Installation) -> None:
     plan = planned.plan()
     assert plan.summary.keys_admitted == 24
-    with Traffic(GATEWAY, RATE).running() as traffic:
+    with planned.traffic().running() as traffic:
         wait.until(lambda: len(traffic.answers) > 1500, within=40, what="1,500 answers")
     assert traffic.failed == []
     assert unexpected(plan, traffic.answers) == []
@@ -120,7 +119,7 @@ def test_the_served_hit_is_what_the_engines_count(planned: Installation) -> None
     """Row 3: over one window of steady traffic the gateway's figure and the engines' own agree within a point."""
     short = manifests.routing_plan(planning={"intervalSeconds": INTERVAL_SECONDS}, mode="Shadow")
     planned.cluster.apply(short, namespace=NAMESPACE)
-    with Traffic(GATEWAY, RATE).running():
+    with planned.traffic().running():
         time.sleep(WINDOW_SECONDS + INTERVAL_SECONDS)  # a window must pass, there is no condition to wait for
         before = planned.engine_tokens()
         time.sleep(WINDOW_SECONDS)  # the window that is compared
@@ -133,7 +132,7 @@ def test_the_served_hit_is_what_the_engines_count(planned: Installation) -> None
     engines = 100 * (after[1] - before[1]) / (after[0] - before[0])
     print(f"served hit: gateway {served:.2f} %, engines {engines:.2f} %")
     assert served == pytest.approx(engines, abs=1.0)
-    with Traffic(GATEWAY, RATE).running():
+    with planned.traffic().running():
         keep_the_plan(planned)
 
 
@@ -149,7 +148,7 @@ def lose(installation: Installation, how: str) -> None:
     """Lose a pod under load and check everything that is promised about it."""
     before = installation.plan()
     victim = victim_of(before)
-    with Traffic(GATEWAY, RATE).running() as traffic:
+    with installation.traffic().running() as traffic:
         wait.until(lambda: len(traffic.answers) > 200, within=20, what="traffic to flow")
         if how == "delete":
             installation.cluster.kubectl(
@@ -227,7 +226,7 @@ def test_the_operator_is_deleted_under_load(planned: Installation) -> None:
     assert all(versions.values())
     selector = "app.kubernetes.io/component=operator"
     old = {pod["metadata"]["name"] for pod in planned.cluster.list("pods", selector, SYSTEM)}
-    with Traffic(GATEWAY, RATE).running() as traffic:
+    with planned.traffic().running() as traffic:
         wait.until(lambda: len(traffic.answers) > 200, within=20, what="traffic to flow")
         planned.cluster.kubectl("delete", "pod", "-n", SYSTEM, "-l", selector, "--grace-period=0", "--force")
 
@@ -262,7 +261,7 @@ def test_prometheus_is_stopped_for_several_intervals(planned: Installation) -> N
     """Row 6: routing goes on, the condition says why there are no rates, and it recovers."""
     short = manifests.routing_plan(planning={"intervalSeconds": INTERVAL_SECONDS})
     planned.cluster.apply(short, namespace=NAMESPACE)
-    with Traffic(GATEWAY, RATE).running() as traffic:
+    with planned.traffic().running() as traffic:
         wait.until(lambda: planned.condition("RatesAvailable")[0] == "True", within=30, what="rates")
         planned.cluster.kubectl("scale", "deployment/prometheus", "-n", MONITORING, "--replicas=0")
         wait.until(

@@ -17,10 +17,12 @@ from e2e.harness import wait
 from e2e.harness.cluster import Cluster
 from e2e.system import manifests
 from e2e.system.manifests import MONITORING, NAMESPACE, SYSTEM
+from e2e.system.traffic import Traffic
 
 CHART = Path(__file__).parents[2] / "charts" / "cacheroute"
 REF = PlanRef(NAMESPACE, "llama")
-GATEWAY = f"http://cacheroute-gateway.{SYSTEM}.svc.cluster.local"
+RATE = 120.0
+"""Requests/s of every load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class Installation:
         )
         for namespace, name in ((NAMESPACE, "vllm"), (MONITORING, "prometheus")):
             cluster.kubectl("rollout", "status", f"deployment/{name}", "-n", namespace, "--timeout=60s")
+
+    def traffic(self) -> Traffic:
+        """Return a load on the gateway's Service, by its address: the cluster's names resolve in pods only."""
+        address = self.cluster.get("service", "cacheroute-gateway", SYSTEM)["spec"]["clusterIP"]
+        return Traffic(f"http://{address}", RATE)
 
     def status(self, name: str = "llama") -> dict[str, Any]:
         """Return the status of a RoutingPlan, empty before the first."""
