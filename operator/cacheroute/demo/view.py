@@ -120,7 +120,7 @@ def verdict(result: Result) -> list[str]:
             "[yellow]The generator was late: this machine is too slow or too busy for this --rate, times to the first "
             "token are those of an overloaded machine.[/yellow]"
         )
-    return sentences + [f"[red]failed: {complaint}[/red]" for complaint in harm.complaints]
+    return sentences + [f"[red]failed: {complaint}[/red]" for complaint in result.damage.complaints]
 
 
 def _failure(result: Result) -> str:
