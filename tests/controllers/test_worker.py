@@ -184,6 +184,15 @@ async def test_a_deleted_plan_is_cold_until_its_streams_have_ended(outside: Outs
     await stop(task)
 
 
+async def test_a_successor_has_its_models_at_once(outside: Outside, tmp_path: Path) -> None:
+    here, task = await running(outside, FilePlanStore(tmp_path))
+    await until(here.has_plan)
+    outside.plans = {spec("successor").ref: spec("successor")}
+    here.coordinator.wake()
+    await until(lambda: [table.models for table in outside.published[-1][1]] == [(), ("llama",)])
+    await stop(task)
+
+
 async def test_a_gateway_without_plans_is_told_so(tmp_path: Path) -> None:
     nobody = Outside({}, fleet())
     here, task = await running(nobody, FilePlanStore(tmp_path))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import structlog
 
@@ -15,7 +15,7 @@ from cacheroute.domain.claims import resolve_claims
 from cacheroute.domain.plan import Plan
 from cacheroute.domain.spec import PlanRef
 from cacheroute.domain.status import refused_status
-from cacheroute.domain.table import RoutingTable
+from cacheroute.domain.table import RoutingTable, farewell_table
 
 _log = structlog.get_logger(__name__)
 
@@ -150,7 +150,7 @@ class Coordinator:
         worker = carried.worker
         if worker.table is not None and worker.accepted:
             until = self._ports.clock.monotonic() + worker.spec.failover.drain_seconds
-            self._farewells[ref] = _Farewell(replace(worker.table, groups=()), worker.spec.gateway, until)
+            self._farewells[ref] = _Farewell(worker.table, worker.spec.gateway, until)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """A worker that fails is a defect: say so and start it afresh from the store."""
@@ -172,7 +172,8 @@ class Coordinator:
             if worker.table is not None:
                 tables[worker.spec.gateway].append(worker.table)
         for farewell in self._farewells.values():
-            tables[farewell.gateway].append(farewell.table)
+            living = tables[farewell.gateway]
+            living.append(farewell_table(farewell.table, living))
         self._serve(tables)
 
     def _serve(self, tables: dict[str, list[RoutingTable]]) -> None:

@@ -1,7 +1,8 @@
 """The routing table: what the gateway is told of one plan, without a word of Envoy."""
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from cacheroute.domain.fleet import Destination, DestinationState, Fleet
 from cacheroute.domain.keys import KeySource, canonical_model
@@ -94,6 +95,15 @@ def routing_table(spec: PlanSpec, plan: Plan | None, fleet: Fleet) -> RoutingTab
         else (),
         max_retries=spec.failover.max_retries,
     )
+
+
+def farewell_table(table: RoutingTable, living: Iterable[RoutingTable]) -> RoutingTable:
+    """Return the table of a deleted plan: all keys cold, and no model that a plan in force has claimed since.
+
+    Its cluster stays, so that running streams end by themselves.
+    """
+    claimed = {model for one in living for model in one.models}
+    return replace(table, groups=(), models=tuple(model for model in table.models if model not in claimed))
 
 
 def _endpoint(destination: Destination, seat: int | None) -> Endpoint:
