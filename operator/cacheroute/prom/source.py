@@ -71,7 +71,8 @@ class _BoundedSession(requests.Session):
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
         """Ask, and read the whole answer."""
-        response = super().request(*args, **(kwargs | {"stream": True, "timeout": self._left()}))
+        bounds = {"stream": True, "timeout": self._left(), "allow_redirects": False}
+        response = super().request(*args, **(kwargs | bounds))
         with response:
             content = self._body(response)
         response._content = content  # noqa: SLF001 - how requests itself stores a consumed stream
@@ -117,6 +118,7 @@ _CAUSES: dict[type[Exception], tuple[RatesReason, str]] = {
     TypeError: (RatesReason.MALFORMED, "gave an answer of another shape"),
     AttributeError: (RatesReason.MALFORMED, "gave an answer of another shape"),
     RecursionError: (RatesReason.MALFORMED, "gave an answer that is nested too deeply"),
+    OverflowError: (RatesReason.MALFORMED, "gave a number that is no number of proxies"),
     ValueError: (RatesReason.MALFORMED, "gave an answer that cannot be read"),
     OSError: (RatesReason.UNREACHABLE, "cannot be asked"),
 }
@@ -150,7 +152,7 @@ class PrometheusRates:
 
     def _measure(self, spec: PlanSpec) -> Measured:
         with PrometheusConnect(
-            url=self._options.url, session=self._session(), retry=Retry(total=0)
+            url=self._options.url, session=self._session(), retry=Retry(0, read=False)
         ) as client:
             client.headers = self._headers()
             return Measured(
