@@ -191,7 +191,7 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
-async def gateway(backends: int) -> AsyncIterator[Rig]:
+async def gateway(backends: int, eviction_seconds: int = 900) -> AsyncIterator[Rig]:
     """Run a gateway with so many destinations and no plan yet."""
     program = envoy_program()
     async with contextlib.AsyncExitStack() as stack:
@@ -202,7 +202,13 @@ async def gateway(backends: int) -> AsyncIterator[Rig]:
         stack.push_async_callback(_stop, rig)
         rig.backends.extend([await _backend(f"pod-{number}") for number in range(backends)])
         settings = BootstrapSettings(
-            GATEWAY, "envoy-1", Place("127.0.0.1", xds_port), rig.listen, rig.stats, rig.admin
+            GATEWAY,
+            "envoy-1",
+            Place("127.0.0.1", xds_port),
+            rig.listen,
+            rig.stats,
+            rig.admin,
+            eviction_seconds=eviction_seconds,
         )
         command = envoy_command(program, settings, concurrency=1, log_level="error")
         rig.envoy = await asyncio.create_subprocess_exec(*command)

@@ -181,3 +181,15 @@ async def test_only_two_pages_of_the_administration_are_shown(rig: Rig) -> None:
     assert await rig.page(rig.stats, "/ready") == "LIVE\n"
     for path in ("/config_dump", "/stats", "/quitquitquit", "/"):
         assert await rig.page(rig.stats, path) == "", path
+
+
+async def test_counters_that_nobody_uses_are_dropped() -> None:
+    async with gateway(1, eviction_seconds=5) as rig:
+        await rig.publish(table((rig.backends[0].endpoint(0),)))
+        await rig.ask("once")
+        await rig.counted_requests(1)
+        async with asyncio.timeout(30):
+            while await rig.counted("envoy_cacheroute_requests"):  # noqa: ASYNC110  the other side is a process
+                await asyncio.sleep(0.1)
+        await rig.ask("again")
+        assert await rig.counted_requests(1) == {(PLAN, "again", "cold"): 1}

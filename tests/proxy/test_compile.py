@@ -2,12 +2,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cacheroute.domain.table import RoutingTable, TableGroup
 from cacheroute.proxy.clusters import cluster, endpoints
+from cacheroute.proxy.listener import listener
 from cacheroute.proxy.names import model_domain, set_name
+from cacheroute.proxy.node import ProxyNode
 from cacheroute.proxy.routes import route_configuration
 from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, bridge, compile_tables
 from cacheroute.proxy.snapshot import ENDPOINTS as ENDPOINTS_TYPE
@@ -112,3 +115,9 @@ def test_a_bridge_has_the_sets_of_both_tables() -> None:
     assert bridge([old], [new]) == both
     assert bridge([], [new]) == {}
     assert bridge([old], [table(endpoints=ENDPOINTS[1:])]) == {}
+
+
+@pytest.mark.parametrize(("minor", "bounded"), [(37, False), (38, False), (39, True), (40, True)])
+def test_only_proxies_that_know_bounds_of_counters_get_them(minor: int, *, bounded: bool) -> None:
+    text = str(json_format.MessageToDict(listener(ProxyNode("x", "y", (1, minor)), TUNING)))
+    assert ("maxCounters" in text) is bounded

@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
 from cacheroute.proxy.clusters import cluster, endpoints
 from cacheroute.proxy.listener import listener
+from cacheroute.proxy.node import ProxyNode
 from cacheroute.proxy.routes import route_configuration
 from cacheroute.proxy.script import lua_script
 from cacheroute.proxy.tuning import Tuning
@@ -23,7 +24,7 @@ from tests.proxy.builders import table
 DATA = Path(__file__).parent / "data"
 TABLES = (table(), table("rest", ("*",), groups=()))
 COMPILED: dict[str, Message] = {
-    "listener": listener("0.0.0.0", 10080, Tuning()),
+    "listener": listener(ProxyNode("envoy-1", "default", (1, 40)), Tuning()),
     "routes": route_configuration(TABLES, Tuning()),
     "cluster": cluster(TABLES[0], Tuning()),
     "endpoints": endpoints(TABLES[0]),

@@ -127,7 +127,7 @@ def envoy_command(
     """Return the command line that runs ``program`` with the bootstrap of ``settings``.
 
     Hot restart is off, so any number of Envoys can run side by side. Envoy's logger ``misc`` warns at every
-    start of one deprecated field and four messages that are marked as work in progress: it is set to error.
+    start of four messages that are marked as work in progress: it is set to error.
     """
     levels = ["--log-level", log_level, "--component-log-level", "misc:error"]
     workers = ["--concurrency", str(concurrency)] if concurrency else []

@@ -7,8 +7,9 @@ filters are written as Envoy's own documentation writes them, and parsed into me
 from typing import Any
 
 from envoy.config.listener.v3 import listener_pb2
-from envoy.extensions.access_loggers.stats.v3 import stats_pb2 as _stats  # noqa: F401  registers the message
-from envoy.extensions.filters.http.json_to_metadata.v3 import json_to_metadata_pb2 as _json  # noqa: F401  same
+from envoy.extensions.filters.http.json_to_metadata.v3 import (  # registers the message
+    json_to_metadata_pb2 as _json,  # noqa: F401
+)
 from envoy.extensions.filters.http.lua.v3 import lua_pb2 as _lua  # noqa: F401  same
 from envoy.extensions.filters.http.router.v3 import router_pb2 as _router  # noqa: F401  same
 from envoy.extensions.filters.network.http_connection_manager.v3 import (  # same
@@ -22,6 +23,7 @@ from google.protobuf import json_format
 from cacheroute.domain import telemetry as words
 from cacheroute.proxy import names
 from cacheroute.proxy.messages import register_missing
+from cacheroute.proxy.node import ProxyNode
 from cacheroute.proxy.script import lua_script
 from cacheroute.proxy.telemetry import DECISION
 from cacheroute.proxy.tuning import Tuning
@@ -42,20 +44,20 @@ _SCOPE = "cacheroute"
 register_missing()
 
 
-def listener(address: str, port: int, tuning: Tuning) -> listener_pb2.Listener:
-    """Return the listener of a proxy that listens on ``address`` and ``port``."""
+def listener(node: ProxyNode, tuning: Tuning) -> listener_pb2.Listener:
+    """Return the listener of a proxy; it depends on where the proxy listens and on its version."""
     return json_format.ParseDict(
         {
             "name": names.LISTENER,
-            "address": {"socket_address": {"address": address, "port_value": port}},
+            "address": {"socket_address": {"address": node.address, "port_value": node.port}},
             "per_connection_buffer_limit_bytes": tuning.max_body_bytes,
-            "filter_chains": [{"filters": [_manager_filter(tuning)]}],
+            "filter_chains": [{"filters": [_manager_filter(node, tuning)]}],
         },
         listener_pb2.Listener(),
     )
 
 
-def _manager_filter(tuning: Tuning) -> dict[str, Any]:
+def _manager_filter(node: ProxyNode, tuning: Tuning) -> dict[str, Any]:
     return _typed(
         "envoy.filters.network.http_connection_manager",
         "filters.network.http_connection_manager.v3.HttpConnectionManager",
@@ -67,7 +69,7 @@ def _manager_filter(tuning: Tuning) -> dict[str, Any]:
             },
             "early_header_mutation_extensions": [_early_mutation()],
             "http_filters": [_lua_filter(), _json_usage(), _sse_usage(), _router_filter()],
-            "access_log": _counters(),
+            "access_log": _counters(_scope(node, tuning)),
             "local_reply_config": _local_replies(tuning),
             "use_remote_address": True,
             "normalize_path": True,
@@ -140,21 +142,27 @@ def _router_filter() -> dict[str, Any]:
     return _typed("envoy.filters.http.router", "filters.http.router.v3.Router", {})
 
 
-def _counters() -> list[dict[str, Any]]:
+def _scope(node: ProxyNode, tuning: Tuning) -> dict[str, Any]:
+    """Bound the memory that clients with ever new keys can take, where the proxy can."""
+    if not node.bounds_counters:
+        return {"stat_prefix": _SCOPE}
+    bounds = {"max_counters": tuning.max_counters, "enable_eviction": True}
+    return {"stats_scope": {"prefix": _SCOPE, "sharing_name": _SCOPE, **bounds}}
+
+
+def _counters(scope: dict[str, Any]) -> list[dict[str, Any]]:
     """Count what belongs to a plan when its request ends, and tokens where the engine reported them."""
-    return [
-        _counter("plan", {"stat": _stat(words.REQUESTS), "value_fixed": 1}),
-        *(
-            _counter(key, {"stat": _stat(name), "value_format": _request(key)})
-            for name, key in _TOKENS.items()
-        ),
+    tokens = [
+        _counter(scope, key, {"stat": _stat(name), "value_format": _request(key)})
+        for name, key in _TOKENS.items()
     ]
+    return [_counter(scope, "plan", {"stat": _stat(words.REQUESTS), "value_fixed": 1}), *tokens]
 
 
-def _counter(condition: str, counter: dict[str, Any]) -> dict[str, Any]:
+def _counter(scope: dict[str, Any], condition: str, counter: dict[str, Any]) -> dict[str, Any]:
     """Count where the request has the metadata ``condition``; Envoy logs an error for each value that is missing."""
     has = {"filter": names.NAMESPACE, "path": [{"key": condition}], "value": {"present_match": True}}
-    config = {"stat_prefix": _SCOPE, "counters": [counter]}
+    config = {**scope, "counters": [counter]}
     return {
         **_typed("envoy.access_loggers.stats", "access_loggers.stats.v3.Config", config),
         "filter": {"metadata_filter": {"matcher": has, "match_if_key_not_found": False}},

@@ -5,6 +5,8 @@ from typing import Any
 
 OLDEST = (1, 37)
 """Older Envoys acknowledge ``vhost_header`` and ignore it: every key would be cold in silence."""
+OLDEST_WITH_BOUNDS = (1, 39)
+"""Since then the stats access logger has ``stats_scope``; 1.40 deprecates ``stat_prefix`` for it."""
 DEFAULT_ADDRESS = "0.0.0.0"
 DEFAULT_PORT = 10080
 METADATA = "cacheroute"
@@ -37,6 +39,11 @@ class ProxyNode:
         return "Envoy {}.{} ignores the route table's vhost_header: use {}.{} or newer.".format(
             *self.version, *OLDEST
         )
+
+    @property
+    def bounds_counters(self) -> bool:
+        """Whether it can bound the number of counters and drop those that nobody uses."""
+        return self.version >= OLDEST_WITH_BOUNDS
 
 
 def read_node(node: Any) -> ProxyNode:

@@ -53,7 +53,7 @@ class AdsServer:
         self._tuning = tuning or Tuning()
         self._snapshots: dict[str, Snapshot] = {}
         self._tables: dict[str, tuple[RoutingTable, ...]] = {}
-        self._listeners: dict[tuple[str, int], Resource] = {}
+        self._listeners: dict[tuple[str, int, bool], Resource] = {}
         self._proxies: set[_Proxy] = set()
         self._server: grpc.aio.Server | None = None
 
@@ -126,9 +126,9 @@ class AdsServer:
         proxy.changed.set()
 
     def _listener(self, node: ProxyNode) -> Resource:
-        place = (node.address, node.port)
+        place = (node.address, node.port, node.bounds_counters)
         if place not in self._listeners:
-            self._listeners[place] = resource(LISTENER, listener(*place, self._tuning))
+            self._listeners[place] = resource(LISTENER, listener(node, self._tuning))
         return self._listeners[place]
 
     async def _serve_deltas(self, requests: AsyncIterator[Any], context: Any) -> None:

@@ -24,6 +24,8 @@ class Tuning:
         keepalive_seconds: idle time before TCP keep-alive probes to destinations, and between them.
         circuit_breaker: limit on connections, pending and active requests and retries of a plan. Envoy's own
             1,024 is too low for streams that last minutes.
+        max_counters: counters (three for each key and decision) that an Envoy keeps; with as many, new keys
+            are not counted until unused ones are dropped (0.3 KB each, so about 130 MB).
         max_streams: concurrent HTTP/2 streams of one client connection.
     """
 
@@ -39,4 +41,5 @@ class Tuning:
     max_ejection_seconds: int = 30
     keepalive_seconds: int = 10
     circuit_breaker: int = 1_000_000
+    max_counters: int = 500_000
     max_streams: int = 1000
