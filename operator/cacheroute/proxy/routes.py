@@ -162,7 +162,7 @@ def _action(table: RoutingTable, tuning: Tuning) -> route_components_pb2.RouteAc
         timeout=duration_pb2.Duration(),
         retry_policy=policy(
             retry_on=RETRY_ON,
-            num_retries=uint32(table.max_retries),
+            num_retries=uint32(table.max_retries + tuning.repeated_tries if table.max_retries else 0),
             retry_host_predicate=[
                 policy.RetryHostPredicate(
                     name="envoy.retry_host_predicates.previous_hosts",

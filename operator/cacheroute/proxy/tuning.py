@@ -15,6 +15,8 @@ class Tuning:
         connect_milliseconds: time to connect to a destination before it counts as failed.
         upstream_idle_seconds: idle connections to destinations are closed after this. It must be less than
             the engine's keep-alive (vLLM: 5 s), or a request meets a connection that is just being closed.
+        repeated_tries: tries beyond the plan's maxRetries. Envoy's main thread tells the workers of an ejection; until
+            it does (milliseconds, more on a busy machine) a key with one destination draws the dead one again.
         retry_base_milliseconds: first back-off between tries.
         retry_max_milliseconds: longest back-off between tries.
         host_attempts: how often the load balancer draws again when it drew a destination already tried.
@@ -34,8 +36,9 @@ class Tuning:
     request_header_seconds: int = 10
     connect_milliseconds: int = 500
     upstream_idle_seconds: int = 4
-    retry_base_milliseconds: int = 5
-    retry_max_milliseconds: int = 50
+    repeated_tries: int = 2
+    retry_base_milliseconds: int = 10
+    retry_max_milliseconds: int = 150
     host_attempts: int = 5
     ejection_seconds: int = 3
     max_ejection_seconds: int = 30
