@@ -13,6 +13,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from cacheroute import __version__
 from cacheroute.controllers.settings import OperatorSettings
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
 
@@ -217,6 +218,12 @@ def test_notes_say_what_to_do_next() -> None:
         notes = chart.render(values, name="cacheroute", namespace="x")["cacheroute/templates/NOTES.txt"]
         assert "kubectl get rplan" in notes
         assert told in notes
+
+
+def test_the_chart_is_of_the_package() -> None:
+    metadata = helm_python.Chart.load(CHART).metadata
+    assert metadata["appVersion"] == __version__
+    assert metadata["version"] == __version__
 
 
 def test_helm_finds_nothing_to_complain_about() -> None:

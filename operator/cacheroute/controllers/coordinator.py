@@ -180,6 +180,8 @@ class Coordinator:
         """A gateway whose plans are all gone, or that never had one, is told so: its proxies answer 404."""
         self._gateways |= tables.keys() | self._ports.publisher.gateways()
         for gateway in sorted(self._gateways):
-            self._ports.publisher.publish(gateway, sorted(tables.get(gateway, []), key=lambda one: one.ref))
+            served = sorted(tables.get(gateway, []), key=lambda one: one.ref)
+            version = self._ports.publisher.publish(gateway, served)
+            self._ports.observer.published(gateway, version)
             self._ports.observer.gateway(gateway, self._ports.publisher.status(gateway))
         self._complete = True

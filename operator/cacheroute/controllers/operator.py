@@ -4,6 +4,7 @@ import asyncio
 
 from cacheroute.controllers.addresses import parse_address
 from cacheroute.controllers.coordinator import Coordinator, Ports
+from cacheroute.controllers.counting import CountingReporter, CountingStore
 from cacheroute.controllers.handlers import Feed
 from cacheroute.controllers.kopf_runner import KopfRunner, WatchScope
 from cacheroute.controllers.relist import Relist
@@ -31,11 +32,17 @@ def compose(settings: OperatorSettings) -> Runtime:
     world = KubeWorld(lister, lambda: coordinator.wake())  # noqa: PLW0108 - the coordinator is made later
     reporter, metrics = KubeReporter(api, world.uid), Metrics()
     ads = AdsServer(lambda _gateway: coordinator.wake())
-    ports = Ports(world, KubePlanStore(api, world.uid), reporter, _rates(settings), ads, metrics)
+    store = CountingStore(KubePlanStore(api, world.uid), metrics)
+    ports = Ports(world, store, CountingReporter(reporter, metrics), _rates(settings), ads, metrics)
     coordinator = Coordinator(ports)
     relist = Relist(world)
+
+    def watch_restarted() -> None:
+        metrics.watch_restarted()
+        relist.ask()
+
     feed = Feed(asyncio.get_running_loop(), world)
-    kopf = KopfRunner(feed, WatchScope(settings.namespaces), lister.check, relist.ask)
+    kopf = KopfRunner(feed, WatchScope(settings.namespaces), lister.check, watch_restarted)
     return Runtime(
         coordinator=coordinator,
         ads=ads,

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from cacheroute.domain.decision import Decision, Notice
 from cacheroute.domain.fleet import Fleet
 from cacheroute.domain.gateways import GatewayStatus
+from cacheroute.domain.observation import Event
 from cacheroute.domain.plan import Plan
 from cacheroute.domain.rates import RatesOutcome
 from cacheroute.domain.spec import InvalidSpec, PlanRef, PlanSpec
@@ -63,8 +64,14 @@ class Observer(Protocol):
     def measured(self, ref: PlanRef, rates: RatesOutcome) -> None:
         """Note the outcome of a measurement."""
 
-    def planned(self, seconds: float) -> None:
-        """Note how long one interval's plan took, seconds."""
+    def reconciled(self, event: Event, seconds: float) -> None:
+        """Note how long one pure step took, seconds; called in any thread."""
+
+    def published(self, gateway: str, version: str) -> None:
+        """Note the version of the snapshot that a gateway is given."""
+
+    def store_failed(self, operation: str) -> None:
+        """Note that the store or the reporter could not do something."""
 
     def gateway(self, gateway: str, status: GatewayStatus) -> None:
         """Note what is known of a gateway's proxies."""

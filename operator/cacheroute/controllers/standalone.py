@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cacheroute.controllers.coordinator import Coordinator, Ports
+from cacheroute.controllers.counting import CountingStore
 from cacheroute.controllers.file_store import FilePlanStore, MemoryReporter
 from cacheroute.controllers.file_world import FileWorld
 from cacheroute.controllers.prober import Prober
@@ -42,7 +43,7 @@ def standalone(options: StandaloneOptions) -> Runtime:
     reporter, metrics = MemoryReporter(), Metrics()
     rates = GatewayRates(options.gateway_stats)
     ads = AdsServer(lambda _gateway: coordinator.wake())
-    store = FilePlanStore(options.state)
+    store = CountingStore(FilePlanStore(options.state), metrics)
     coordinator = Coordinator(Ports(world, store, reporter, rates, ads, metrics))
     prober = Prober(world, coordinator.wake)
     return Runtime(

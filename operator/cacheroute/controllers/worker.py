@@ -92,7 +92,7 @@ class Worker:
     async def run(self) -> None:
         """Work until cancelled."""
         self.plan = await self._saver.load()
-        self._take(reconcile(self._services.clock.wall(), self._observe(), Event.CHANGED))
+        self._take(self._decide(Event.CHANGED, self._observe()))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._saver.run())
             tasks.create_task(self._measure())
@@ -132,15 +132,18 @@ class Worker:
 
     async def _step(self) -> None:
         if not self._interval_due:
-            self._take(reconcile(self._services.clock.wall(), self._observe(), Event.CHANGED))
+            self._take(self._decide(Event.CHANGED, self._observe()))
             return
         self._interval_due = False
-        started = self._services.clock.monotonic()
-        decision = await asyncio.to_thread(
-            reconcile, self._services.clock.wall(), self._observe(), Event.INTERVAL
-        )
-        self._services.observer.planned(self._services.clock.monotonic() - started)
+        decision = await asyncio.to_thread(self._decide, Event.INTERVAL, self._observe())
         self._take(await self._stored(decision))
+
+    def _decide(self, event: Event, observation: Observation) -> Decision:
+        clock, observer = self._services.clock, self._services.observer
+        started = clock.monotonic()
+        decision = reconcile(clock.wall(), observation, event)
+        observer.reconciled(event, clock.monotonic() - started)
+        return decision
 
     async def _stored(self, decision: Decision) -> Decision:
         """Store a new plan before it is served, so that a restart never goes back; hold where that fails."""

@@ -7,10 +7,12 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from cacheroute.domain.decision import Decision
 from cacheroute.domain.gateways import GatewayStatus
+from cacheroute.domain.observation import Event
 from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason
 from cacheroute.domain.spec import PlanRef
 
-PLAN_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+STEP_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+"""Seconds."""
 
 
 class Metrics:
@@ -18,6 +20,11 @@ class Metrics:
 
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
+        self._known: set[PlanRef] = set()
+        self._versions: dict[str, str] = {}
+        self._plans = Gauge(
+            "cacheroute_operator_plans", "RoutingPlans that are worked on.", registry=registry
+        )
         self._keys = Gauge(
             "cacheroute_operator_keys",
             "Keys of a plan: known or admitted.",
@@ -42,11 +49,29 @@ class Metrics:
             ["plan", "reason"],
             registry=registry,
         )
-        self._plan_seconds = Histogram(
-            "cacheroute_operator_plan_seconds",
-            "Time that one interval's plan took.",
+        self._step_seconds = Histogram(
+            "cacheroute_operator_reconcile_seconds",
+            "Time of one decision by its event: Interval (a new plan) or Changed (a repair or a report).",
+            ["event"],
             registry=registry,
-            buckets=PLAN_BUCKETS,
+            buckets=STEP_BUCKETS,
+        )
+        self._snapshots = Counter(
+            "cacheroute_operator_snapshots",
+            "New versions of the configuration that a gateway's proxies are given.",
+            ["gateway"],
+            registry=registry,
+        )
+        self._watch_restarts = Counter(
+            "cacheroute_operator_watch_restarts",
+            "Times that watching the cluster was started again.",
+            registry=registry,
+        )
+        self._store_errors = Counter(
+            "cacheroute_operator_store_errors",
+            "Failures by operation: load or save of a plan, status, notice.",
+            ["operation"],
+            registry=registry,
         )
         self._proxies = Gauge(
             "cacheroute_operator_proxies",
@@ -58,6 +83,8 @@ class Metrics:
     def decided(self, ref: PlanRef, decision: Decision) -> None:
         """Note a decision."""
         plan = str(ref)
+        self._known.add(ref)
+        self._plans.set(len(self._known))
         self._decisions.labels(plan, decision.outcome).inc()
         self._moved.labels(plan).inc(decision.moved.keys)
         if decision.plan is not None:
@@ -71,9 +98,23 @@ class Metrics:
         reason = RatesReason.MEASURED if isinstance(rates, Rates) else rates.reason
         self._rates.labels(str(ref), reason).inc()
 
-    def planned(self, seconds: float) -> None:
-        """Note how long one interval's plan took, seconds."""
-        self._plan_seconds.observe(seconds)
+    def reconciled(self, event: Event, seconds: float) -> None:
+        """Note how long one pure step took, seconds; called in any thread."""
+        self._step_seconds.labels(event).observe(seconds)
+
+    def published(self, gateway: str, version: str) -> None:
+        """Note the version of the snapshot that a gateway is given; the same one again is no news."""
+        if self._versions.get(gateway) != version:
+            self._versions[gateway] = version
+            self._snapshots.labels(gateway).inc()
+
+    def store_failed(self, operation: str) -> None:
+        """Note that the store or the reporter could not do something."""
+        self._store_errors.labels(operation).inc()
+
+    def watch_restarted(self) -> None:
+        """Note that watching the cluster was started again."""
+        self._watch_restarts.inc()
 
     def gateway(self, gateway: str, status: GatewayStatus) -> None:
         """Note what is known of a gateway's proxies."""
@@ -83,6 +124,8 @@ class Metrics:
 
     def forgotten(self, ref: PlanRef) -> None:
         """Drop the series of a deleted plan."""
+        self._known.discard(ref)
+        self._plans.set(len(self._known))
         for metric in (self._keys, self._imbalance, self._decisions, self._moved, self._rates):
             metric.remove_by_labels({"plan": str(ref)})
 
