@@ -83,6 +83,11 @@ def test_a_plan_is_ready_within_two_intervals_and_says_so(installed: Installatio
             within=60,
             what="the RoutingPlan to be Ready",
         )
+        wait.until(
+            lambda: installed.status("first")["gateways"]["synced"] == 2,
+            within=5,
+            what="both gateways to be synced",
+        )
         table = installed.cluster.kubectl("get", "rplan", "first", "-n", NAMESPACE)
     print(f"Ready after {seconds:.1f} s\n{table}")
     header, row = table.splitlines()

@@ -14,6 +14,8 @@ from cacheroute.domain.status import PlanStatus
 MAX_NOTICES = 1000
 """Notices kept while they cannot be delivered; the oldest go first."""
 RETRY_SECONDS = 2.0
+SETTLE_SECONDS = 0.25
+"""Pause before a delivery: proxies acknowledge a new plan within it, so users see no needless 'Pending'."""
 
 _log = structlog.get_logger(__name__)
 
@@ -44,6 +46,7 @@ class Outbox:
         """Deliver until cancelled."""
         while True:
             await self._work.wait()
+            await asyncio.sleep(SETTLE_SECONDS)
             self._work.clear()
             if not await self._deliver():
                 await asyncio.sleep(RETRY_SECONDS)
