@@ -56,6 +56,9 @@ helm install cacheroute charts/cacheroute --namespace cacheroute-system --create
   --set image.repository=REGISTRY/cacheroute --set prometheus.url=http://PROMETHEUS.NAMESPACE.svc:9090
 ```
 
+The end-to-end tests install this chart with an image that they build without Docker; nothing here has run
+`operator/Dockerfile` itself.
+
 Helm never upgrades or deletes CRDs; after an upgrade of the chart: `kubectl apply -f charts/cacheroute/crds/`.
 """
 _SETTINGS_PAGE = """# Settings of the operator

@@ -14,7 +14,7 @@ def operator(
         str | None, typer.Option(help="Base URL of the Prometheus that scrapes the gateways.")
     ] = None,
     prometheus_timeout_seconds: Annotated[
-        float | None, typer.Option(help="For one whole answer; default 10.")
+        float | None, typer.Option(help="For one measurement, which is four queries; default 20.")
     ] = None,
     prometheus_token_file: Annotated[
         Path | None, typer.Option(help="File with a bearer token for Prometheus.")

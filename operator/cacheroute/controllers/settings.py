@@ -18,10 +18,10 @@ class OperatorSettings(BaseSettings):
         description="Base URL of the Prometheus that scrapes the gateways.",
     )
     prometheus_timeout_seconds: float = Field(
-        default=10.0, gt=0, le=120, description="For one measurement, which is four queries."
+        default=20.0, gt=0, le=120, description="For one measurement, which is four queries."
     )
     prometheus_token_file: Path | None = Field(
-        default=None, description="File with a bearer token for Prometheus; read anew for every query."
+        default=None, description="File with a bearer token for Prometheus; read anew for every measurement."
     )
     prometheus_ca_file: Path | None = Field(
         default=None, description="Certificates that are trusted for Prometheus."

@@ -44,7 +44,7 @@ class PrometheusOptions:
     """
 
     url: str
-    timeout_seconds: float = 10.0
+    timeout_seconds: float = 20.0
     bearer_token_file: Path | None = None
     ca_file: Path | None = None
     verify: bool = True
