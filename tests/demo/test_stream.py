@@ -78,3 +78,7 @@ def test_an_error_answer_is_a_failure_even_if_it_names_the_killed_engine() -> No
         stream.head(status, {**HEADERS, "content-type": kind})
         assert stream.complaint(16) == f"HTTP {status}"
         assert stream.fate("HTTP", killed={"engine-1"}) is Fate.FAILED
+
+
+def test_an_error_in_the_stream_is_half_an_answer() -> None:
+    assert "ended early" in begun(ROLE, b'data: {"error":{"message":"no"}}\n\n').complaint(16)

@@ -74,7 +74,7 @@ class Load:
             url = f"{self._target.url}/v1/chat/completions"
             async with session.post(url, data=body, headers=headers) as answer:
                 complaint = await self._read(answer, stream, began)
-        except (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError) as error:
+        except (aiohttp.ClientError, OSError, orjson.JSONDecodeError) as error:
             complaint = f"{type(error).__name__}: {error}"
         self._take(
             Record(

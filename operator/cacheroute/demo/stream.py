@@ -65,7 +65,7 @@ class Stream:
             self.answer_tokens = usage["completion_tokens"]
             self.cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
         elif math.isnan(self.first_token) and any(
-            (choice.get("delta") or {}).get("content") for choice in event["choices"]
+            (choice.get("delta") or {}).get("content") for choice in event.get("choices", ())
         ):
             self.first_token = seconds
 
