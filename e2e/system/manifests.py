@@ -24,6 +24,8 @@ scrape_configs:
     target_label: __address__
   - {source_labels: [__meta_kubernetes_pod_name], target_label: pod}
 """
+_PATIENT = {"periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 10}
+"""A machine of two cores that runs two nodes starves a probe now and then; a dead process is seen without one."""
 _SECURITY = {"runAsNonRoot": True, "readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False}
 
 
@@ -44,7 +46,7 @@ def engines(image: str) -> dict[str, Any]:
         "imagePullPolicy": "Never",
         "args": [*arguments, "--num-gpu-blocks-override", str(BLOCKS), "--max-model-len", "4096"],
         "ports": [{"containerPort": 8000}],
-        "readinessProbe": {"httpGet": {"path": "/health", "port": 8000}, "periodSeconds": 1},
+        "readinessProbe": _PATIENT | {"httpGet": {"path": "/health", "port": 8000}},
         "securityContext": _SECURITY,
     }
     return _deployment("vllm", {"app": "vllm"}, container, replicas=ENGINES)
