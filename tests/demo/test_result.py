@@ -24,7 +24,7 @@ def result(flat: float = 60.0, planned: float = 90.0, failed: int = 0, lag: floa
         ),
         tenants=640,
         seconds=131.0,
-        setup={"tenants": 900, "blocksNeeded": 54000, "cacheBlocks": 13500},
+        setup={"engines": 6, "tenants": 900, "blocksNeeded": 54000, "cacheBlocks": 13500},
     )
 
 
@@ -50,6 +50,7 @@ def test_the_document_has_what_scripts_read_and_is_json() -> None:
 def test_the_words_name_failures_and_a_late_generator() -> None:
     plain, bad = " ".join(verdict(result())), " ".join(verdict(result(failed=1, lag=400.0)))
     assert "+30.0 points" in plain
+    assert "keeps 13500, 1.5 times its share" in plain
     assert "late" not in plain
     assert "killed: HTTP 503" in bad
     assert "generator was late" in bad

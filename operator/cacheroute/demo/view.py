@@ -8,7 +8,6 @@ from rich.text import Text
 from cacheroute.demo.board import Board
 from cacheroute.demo.result import WANTED_POINTS, Result
 from cacheroute.demo.tally import Fate
-from cacheroute.demo.workload import CACHE_FACTOR
 
 LINE_SECONDS = 5.0
 """Without a terminal there is a line so often."""
@@ -135,9 +134,10 @@ def _failure(result: Result) -> str:
 
 def _reason(result: Result) -> str:
     setup = result.setup
+    times = setup["cacheBlocks"] * setup["engines"] / setup["blocksNeeded"]
     return (
         f"Why: {result.tenants} of {setup['tenants']} tenants sent requests; the prefixes of all fill "
-        f"{setup['blocksNeeded']} KV blocks and an engine keeps {setup['cacheBlocks']}, its share {CACHE_FACTOR:g} times. "
+        f"{setup['blocksNeeded']} KV blocks and an engine keeps {setup['cacheBlocks']}, {times:.1f} times its share. "
         "Flat routing wants each on every engine, a plan on one. Both arms got the same requests, the first part of each "
         "only warmed the caches and is not counted."
     )
