@@ -1,7 +1,9 @@
 """The `cacheroute` command."""
 
 import importlib
+import os
 import sys
+from typing import NoReturn
 
 import typer
 from typer.main import get_command
@@ -16,6 +18,9 @@ COMMANDS = {
     "demo": "cacheroute.cli.demo",
 }
 """Commands and the modules that define a function of that name."""
+
+TRACEBACK = "CACHEROUTE_TRACEBACK"
+"""Environment variable that lets tracebacks through, for those who mend us."""
 
 app = typer.Typer(
     name="cacheroute",
@@ -44,21 +49,23 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
         complain(error)
-        raise
     raise SystemExit(code if isinstance(code, int) else 0)
 
 
-def complain(error: Exception) -> None:
-    """End with one line where ``error`` is the user's: typer's usage errors say themselves what is wrong."""
-    if hasattr(error, "format_message"):
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context else "cacheroute"
-        message = error.format_message()
-        if not message:
-            sys.stdout.write((context.get_help() if context else "") + "\n")
-            raise SystemExit(USAGE)
-        fail(f"{message} See `{path} --help`.", USAGE)
+def complain(error: Exception) -> NoReturn:
+    """End with one line: typer's usage errors say themselves what is wrong, anything else is a defect of ours."""
+    if not hasattr(error, "format_message"):
+        kind = type(error).__name__
+        fail(f"this is a defect of CacheRoute, please report it ({kind}: {error}); {TRACEBACK}=1 shows where")
+    message = error.format_message()
+    if not message:
+        raise SystemExit(USAGE)
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "cacheroute"
+    fail(f"{message.rstrip('.')}. See `{path} --help`.", USAGE)
 
 
 if __name__ == "__main__":
