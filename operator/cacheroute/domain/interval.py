@@ -1,6 +1,7 @@
 """One control interval: rates and destinations in, the next plan out."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +10,12 @@ from cacheroute.domain.fleet import Fleet
 from cacheroute.domain.plan import Group, Plan, PlanSummary, groups_version
 from cacheroute.domain.rates import Rates
 from cacheroute.domain.seating import Seating, seating
-from cacheroute.domain.spec import PlanSpec
+from cacheroute.domain.spec import PlanSpec, PolicyName
 from cacheroute.planning import types as planning
 from cacheroute.planning.paper import plan_paper
 
 MAX_OVERLOADED = 20
+_POLICIES: Mapping[PolicyName, planning.Policy] = {PolicyName.PAPER: plan_paper}
 
 
 def next_plan(spec: PlanSpec, plan: Plan | None, fleet: Fleet, rates: Rates, now: float) -> Plan | None:
@@ -25,7 +27,7 @@ def next_plan(spec: PlanSpec, plan: Plan | None, fleet: Fleet, rates: Rates, now
     if not any(seat.destination for seat in seats.seats):
         return None
     demand = planning.Demand(rate=rates.values, unkeyed=rates.unkeyed)
-    assignment = plan_paper(demand, planning_fleet(spec, seats), None)
+    assignment = _POLICIES[spec.policy](demand, planning_fleet(spec, seats), None)
     groups = _groups(assignment, seats, rates)
     ordered = tuple(sorted(seats.seats, key=lambda seat: seat.index))
     summary = _summary(assignment, rates)
@@ -75,13 +77,12 @@ def _groups(assignment: planning.Plan, seats: Seating, rates: Rates) -> tuple[Gr
 
 def _summary(assignment: planning.Plan, rates: Rates) -> PlanSummary:
     report = assignment.report
-    total = report.total_rate
     return PlanSummary(
         keys_known=report.keys_known,
         keys_admitted=report.keys_admitted,
         slots_used=report.slots_used,
         slots_total=report.slots_total,
-        coverage=report.admitted_rate / total if total > 0 else 0.0,
+        coverage=report.coverage,
         imbalance=report.imbalance,
         overloaded=tuple(rates.keys[key] for key in report.overloaded[:MAX_OVERLOADED].tolist()),
     )
