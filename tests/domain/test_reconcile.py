@@ -168,6 +168,7 @@ def test_a_claimed_model_is_not_planned() -> None:
     seen = replace(observe(fleet("a")), claim=Claim(accepted=False, message="model 'x' is served by y/z"))
     decision = reconcile(NOW, seen, Event.INTERVAL)
     assert decision.outcome is Outcome.HELD
+    assert [notice.reason for notice in decision.notices] == ["PlanRefused"]
     assert condition(decision, ConditionType.ACCEPTED) == ("False", "ModelClaimed")
     assert condition(decision, ConditionType.READY) == ("False", "ModelClaimed")
 

@@ -11,6 +11,7 @@ from cacheroute.domain.plan import Plan
 from cacheroute.domain.rates import Rates, RatesUnavailable
 from cacheroute.domain.seating import SeatChange, changes, repair
 
+NOT_ACCEPTED = "NotAccepted"
 _WARNINGS = frozenset({Outcome.HELD})
 _NAMES = 5
 """Destinations named in one message."""
@@ -82,7 +83,7 @@ def _repair_message(seats: tuple[SeatChange, ...]) -> str:
 
 def _interval(observation: Observation, repaired: _Step, now: float) -> _Step:
     if not observation.claim.accepted:
-        return _hold(repaired, "NotAccepted", observation.claim.message)
+        return _hold(repaired, NOT_ACCEPTED, observation.claim.message)
     rates = observation.rates
     if isinstance(rates, RatesUnavailable):
         return _hold(repaired, rates.reason, rates.message)
@@ -139,7 +140,7 @@ def _notices(observation: Observation, step: _Step) -> tuple[Notice, ...]:
     return (
         Notice(
             warning=step.outcome in _WARNINGS or step.reason == "DestinationLost",
-            reason=f"Plan{step.outcome}",
+            reason="PlanRefused" if step.reason == NOT_ACCEPTED else f"Plan{step.outcome}",
             message=f"{step.reason}: {step.message}",
         ),
     )
