@@ -162,6 +162,6 @@ def _children(process: int) -> list[int]:
 def _runs(holder: int, program: Path) -> bool:
     children = _children(holder)
     try:
-        return bool(children) and Path(f"/proc/{children[0]}/exe").resolve() == program.resolve()
+        return bool(children) and Path(f"/proc/{children[0]}/exe").samefile(program)
     except OSError:
         return False
