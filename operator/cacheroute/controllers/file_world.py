@@ -1,6 +1,8 @@
 """RoutingPlans and destinations from YAML files that are watched; destinations are probed at /health."""
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,12 @@ from cacheroute.kube.convert import to_spec
 from cacheroute.kube.errors import InvalidRoutingPlanError
 
 POLL_SECONDS = 0.5
+MAX_FILE_BYTES = 4 * 1024 * 1024
+"""4,096 destinations are about 0.4 MB."""
+MAX_NAME_LENGTH = 128
+"""A plan's file is called after its namespace and its name; both together must fit into a file name."""
+_NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?")
 
 _log = structlog.get_logger(__name__)
 
@@ -55,6 +63,11 @@ def read_plans(path: Path) -> dict[PlanRef, PlanSpec]:
             spec = to_spec(document)
         except InvalidRoutingPlanError as error:
             raise InputFileError(f"{path}: document {number}: {error}") from error
+        if not _names_a_file(spec.ref):
+            raise InputFileError(
+                f"{path}: document {number}: metadata: {str(spec.ref)!r} is no NAMESPACE/NAME of lower case letters, "
+                f"digits and '-', at most 63/{MAX_NAME_LENGTH} of them"
+            )
         if spec.ref in specs:
             raise InputFileError(f"{path}: document {number}: RoutingPlan {spec.ref} stands there twice")
         specs[spec.ref] = spec
@@ -70,31 +83,49 @@ def read_destinations(path: Path) -> tuple[DestinationEntry, ...]:
         InputFileError: the file or one field cannot be used.
     """
     documents = _documents(path)
+    if len(documents) > 1:
+        raise InputFileError(f"{path}: has {len(documents)} documents; put all destinations into one")
     try:
         entries = DestinationFile.model_validate(documents[0] if documents else None).destinations
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "document"
         raise InputFileError(f"{path}: {field}: {first['msg']}") from error
-    names = [entry.name for entry in entries]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next(
+        (name for name, times in Counter(entry.name for entry in entries).items() if times > 1), None
+    )
     if twice is not None:
         raise InputFileError(f"{path}: destination {twice!r} stands there twice; names are unique")
     return entries
 
 
-def _documents(path: Path) -> list[Any]:
+def _names_a_file(ref: PlanRef) -> bool:
+    good = _NAMESPACE.fullmatch(ref.namespace) and _NAME.fullmatch(ref.name)
+    return bool(good) and len(ref.name) <= MAX_NAME_LENGTH
+
+
+def _text(path: Path) -> str:
     try:
-        return [one for one in yaml.safe_load_all(path.read_text(encoding="utf-8")) if one is not None]
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InputFileError(f"{path}: is over {MAX_FILE_BYTES >> 20} MiB; is it the right file?")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputFileError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputFileError(f"{path}: is not UTF-8 text: byte {error.start}") from error
+
+
+def _documents(path: Path) -> list[Any]:
+    text = _text(path)
+    try:
+        return [one for one in yaml.safe_load_all(text) if one is not None]
     except yaml.MarkedYAMLError as error:
         row = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputFileError(f"{path}:{row}: is not YAML: {error.problem}") from error
     except yaml.YAMLError as error:
-        raise InputFileError(f"{path}: is not YAML: {error}") from error
+        raise InputFileError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
+    except (ValueError, LookupError, AttributeError, RecursionError) as error:  # PyYAML lets these through
+        raise InputFileError(f"{path}: has a value that YAML cannot hold: {error}") from error
 
 
 class FileWorld:
@@ -106,7 +137,7 @@ class FileWorld:
         self._entries = read_destinations(destinations)
         self._complaint: str | None = None
         self._stamps = self._stat()
-        self._states: dict[str, DestinationState] = {}
+        self._states: dict[DestinationEntry, DestinationState] = {}
 
     @property
     def entries(self) -> tuple[DestinationEntry, ...]:
@@ -135,7 +166,7 @@ class FileWorld:
                     address=str(entry.address),
                     port=entry.port,
                     pool=entry.pool,
-                    state=self._states.get(entry.name, DestinationState.LOST),
+                    state=self._states.get(entry, DestinationState.LOST),
                 )
                 for entry in listed
                 if entry.pool in pools
@@ -144,10 +175,12 @@ class FileWorld:
             empty_pools=tuple(sorted(pools - used)),
         )
 
-    def observe(self, name: str, state: DestinationState) -> bool:
-        """Take what a probe saw; tells whether that is news."""
-        news = self._states.get(name) is not state
-        self._states[name] = state
+    def observe(self, entry: DestinationEntry, state: DestinationState) -> bool:
+        """Take what a probe saw; tells whether that is news. Another address is another server, not seen yet."""
+        if entry not in self._entries:
+            return False
+        news = self._states.get(entry) is not state
+        self._states[entry] = state
         return news
 
     async def watch(self, changed: Callable[[], None]) -> None:
@@ -157,17 +190,22 @@ class FileWorld:
             stamps = self._stat()
             if stamps != self._stamps:
                 self._stamps = stamps
-                self._read_again()
+                await self._read_again()
                 changed()
 
-    def _read_again(self) -> None:
+    async def _read_again(self) -> None:
+        """Take both files or none; long ones are read beside the loop."""
         try:
-            self._specs = _with_generations(read_plans(self._plans_file), self._specs)
-            self._entries = read_destinations(self._destinations_file)
-            self._complaint = None
+            specs = await asyncio.to_thread(read_plans, self._plans_file)
+            entries = await asyncio.to_thread(read_destinations, self._destinations_file)
         except InputFileError as error:
             self._complaint = str(error)
             _log.error("input file not used, the last good one stays in force", error=self._complaint)
+            return
+        self._specs, self._entries = _with_generations(specs, self._specs), entries
+        listed = set(entries)
+        self._states = {entry: state for entry, state in self._states.items() if entry in listed}
+        self._complaint = None
 
     def _stat(self) -> tuple[tuple[int, int, int] | None, ...]:
         return tuple(_stamp(path) for path in (self._plans_file, self._destinations_file))

@@ -11,6 +11,8 @@ from cacheroute.domain.fleet import DestinationState
 
 PERIOD_SECONDS = 1.0
 TIMEOUT_SECONDS = 2.0
+MAX_PROBES = 256
+"""Probes at the same time: each needs a file descriptor, of which a process often has 1,024."""
 FAILURES_TO_LOSE = 2
 """Answers that are late or bad in a row before a destination is lost; a refused connection needs only one."""
 
@@ -22,7 +24,8 @@ class Prober:
 
     def __init__(self, world: FileWorld, changed: Callable[[], None]) -> None:
         self._world, self._changed = world, changed
-        self._failures: dict[str, int] = {}
+        self._failures: dict[DestinationEntry, int] = {}
+        self._slots = asyncio.Semaphore(MAX_PROBES)
 
     async def run(self) -> None:
         """Probe all destinations each period, until cancelled."""
@@ -39,12 +42,14 @@ class Prober:
     async def round(self, session: aiohttp.ClientSession) -> None:
         """Probe every destination once."""
         async with asyncio.TaskGroup() as tasks:
-            for entry in self._world.entries:
+            entries = self._world.entries
+            self._failures = {entry: self._failures.get(entry, 0) for entry in entries}
+            for entry in entries:
                 tasks.create_task(self._probe(session, entry))
 
     async def _probe(self, session: aiohttp.ClientSession, entry: DestinationEntry) -> None:
         try:
-            async with session.get(_url(entry)) as answer:
+            async with self._slots, session.get(_url(entry), allow_redirects=False) as answer:
                 self._note(entry, failed=answer.status != 200, final=False)  # noqa: PLR2004 - HTTP 200
         except aiohttp.ClientConnectionError:
             self._note(entry, failed=True, final=True)
@@ -52,12 +57,12 @@ class Prober:
             self._note(entry, failed=True, final=False)
 
     def _note(self, entry: DestinationEntry, *, failed: bool, final: bool) -> None:
-        failures = self._failures.get(entry.name, 0) + 1 if failed else 0
-        self._failures[entry.name] = failures
+        failures = self._failures.get(entry, 0) + 1 if failed else 0
+        self._failures[entry] = failures
         if failed and not final and failures < FAILURES_TO_LOSE:
             return
         state = DestinationState.LOST if failed else DestinationState.READY
-        if self._world.observe(entry.name, state):
+        if self._world.observe(entry, state):
             _log.info("destination " + state.lower(), destination=entry.name, address=str(entry.address))
             self._changed()
 
