@@ -90,7 +90,7 @@ class Running:
 
 
 async def running(outside: Outside, store: FilePlanStore) -> tuple[Running, "asyncio.Task[None]"]:
-    reporter = MemoryReporter()
+    reporter = MemoryReporter(outside.specs)
     coordinator = Coordinator(Ports(outside, store, reporter, outside, outside, Metrics(), Clock()))
     return Running(outside, coordinator, reporter), asyncio.create_task(coordinator.run())
 

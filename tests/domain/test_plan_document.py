@@ -55,6 +55,11 @@ def damaged(document: dict[str, Any], path: tuple[Any, ...], value: object) -> d
         (("policy",), "Guess", "Guess"),
         (("summary", "coverage"), "much", "much"),
         (("nextSeat",), None, "TypeError"),
+        (("nextSeat",), float("inf"), "OverflowError"),
+        (("nextSeat",), 0, "below nextSeat"),
+        (("seats",), [], "not in seats"),
+        (("seats", 0, "index"), 1, "one number each"),
+        (("seats", 0, "destination"), 7, "string or null"),
     ],
 )
 def test_a_damaged_document_is_refused_with_its_field(

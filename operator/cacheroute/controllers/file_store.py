@@ -1,11 +1,13 @@
 """Plans and statuses as files: where standalone mode keeps what Kubernetes keeps otherwise."""
 
 import asyncio
+import contextlib
 import gzip
 import json
 import os
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +68,7 @@ def read_plan(path: Path) -> Plan | None:
         raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         return from_document(json.loads(gzip.decompress(packed)))
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise PlanFormatError(f"{path}: is no stored plan: {error}") from error
 
 
@@ -80,19 +82,24 @@ def _replace(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 class MemoryReporter:
     """Keeps the newest status of each plan for the HTTP endpoint and logs what is to be told once."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Callable[[], Container[PlanRef]]) -> None:
+        """Take how the RoutingPlans that exist are found; the status of a removed one is not shown any more."""
+        self._known = known
         self._documents: dict[PlanRef, Mapping[str, Any]] = {}
 
     @property
     def documents(self) -> Mapping[PlanRef, Mapping[str, Any]]:
         """The newest status documents."""
+        known = self._known()
+        self._documents = {ref: document for ref, document in self._documents.items() if ref in known}
         return self._documents
 
     async def write(self, ref: PlanRef, status: PlanStatus) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from cacheroute.controllers.coordinator import Coordinator, Ports
 from cacheroute.controllers.counting import CountingStore
 from cacheroute.controllers.file_store import FilePlanStore, MemoryReporter
-from cacheroute.controllers.file_world import FileWorld
+from cacheroute.controllers.file_world import FileWorld, InputFileError
 from cacheroute.controllers.prober import Prober
 from cacheroute.controllers.runtime import Runtime, Servers
 from cacheroute.prom.gateway import GatewayRates
@@ -37,10 +37,11 @@ def standalone(options: StandaloneOptions) -> Runtime:
     """Put standalone mode together.
 
     Raises:
-        InputFileError: an input file cannot be used.
+        InputFileError: an input file or the folder of the plans cannot be used.
     """
+    _make(options.state)
     world = FileWorld(options.plans, options.destinations)
-    reporter, metrics = MemoryReporter(), Metrics()
+    reporter, metrics = MemoryReporter(world.specs), Metrics()
     rates = GatewayRates(options.gateway_stats)
     ads = AdsServer(lambda _gateway: coordinator.wake())
     store = CountingStore(FilePlanStore(options.state), metrics)
@@ -55,3 +56,12 @@ def standalone(options: StandaloneOptions) -> Runtime:
         background=(prober.run, rates.run, lambda: world.watch(coordinator.wake)),
         prepare=prober.first_round,
     )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputFileError(
+            f"--state {folder}: cannot be made: {error.strerror}; name another folder"
+        ) from error

@@ -56,13 +56,26 @@ def from_document(document: object) -> Plan:
         )
     try:
         plan = _plan(fields)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise PlanFormatError(f"plan document: {type(error).__name__} at {error}") from error
+    _check_seats(plan)
     if plan.version != fields["version"]:
         raise PlanFormatError(
             f"plan document: content has version {plan.version}, the document says {fields['version']!r}"
         )
     return plan
+
+
+def _check_seats(plan: Plan) -> None:
+    """Refuse seats that nothing could be routed by: the version covers the groups only."""
+    known = {seat.index for seat in plan.seats}
+    if len(known) != len(plan.seats) or max(known, default=-1) >= plan.next_seat:
+        raise PlanFormatError("plan document: seats have one number each, below nextSeat")
+    missing = {seat for group in plan.groups for seat in (*group.seats, *group.standbys)} - known
+    if missing:
+        raise PlanFormatError(f"plan document: a group has seat {min(missing)}, which is not in seats")
+    if not all(isinstance(name, str | None) for seat in plan.seats for name in (seat.destination, seat.last)):
+        raise PlanFormatError("plan document: a seat's destination must be a string or null")
 
 
 def _plan(fields: Mapping[str, Any]) -> Plan:
