@@ -41,6 +41,7 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command line; whatever goes wrong ends in one line."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own lines would stand beside ours
     try:
         code = get_command(build()).main(prog_name="cacheroute", standalone_mode=False)
     except BrokenPipeError:

@@ -37,7 +37,7 @@ def standalone(
     counters, plans in force are kept as files, and Envoy connects to --xds-bind (`cacheroute gateway run`).
     A pool named in spec.nodePools takes the destinations that name it; node selectors are not looked at.
     """
-    from cacheroute.controllers.addresses import parse_address
+    from cacheroute.controllers.addresses import parse_address, parse_urls
     from cacheroute.controllers.file_world import InputFileError
     from cacheroute.controllers.logs import configure_logs
     from cacheroute.controllers.runtime import Servers
@@ -48,9 +48,12 @@ def standalone(
     try:
         configure_logs(form=log_format, level=log_level)
         servers = Servers(xds=parse_address(xds_bind), http=parse_address(http_bind))
-        options = StandaloneOptions(plans, destinations, state, tuple(gateway_stats), servers)
+        options = StandaloneOptions(plans, destinations, state, parse_urls(gateway_stats), servers)
+    except ValueError as error:
+        fail(str(error), USAGE)
+    try:
         code = run_until_signal(lambda stop: compose(options).run(stop))
-    except (InputFileError, ValueError) as error:
+    except InputFileError as error:
         fail(str(error), USAGE)
     except (GatewayError, OSError) as error:
         fail(f"cannot serve: {error}")

@@ -1,6 +1,8 @@
 """Host and port as users write them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 MAX_PORT = 65535
 
@@ -30,3 +32,16 @@ def parse_address(text: str) -> Address:
     if not port.isascii() or not port.isdigit() or int(port) > MAX_PORT:
         raise ValueError(f"{text!r}: the port must be a number from 0 to {MAX_PORT}")
     return Address(bare or "0.0.0.0", int(port))
+
+
+def parse_urls(texts: Sequence[str]) -> tuple[str, ...]:
+    """Read URLs of HTTP endpoints; one that is given twice is taken once, for its counters must not count twice.
+
+    Raises:
+        ValueError: one of them has no host or is not http or https.
+    """
+    for text in texts:
+        parts = urlsplit(text)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError(f"{text!r} is no URL; write http://HOST:PORT/stats/prometheus")
+    return tuple(dict.fromkeys(texts))

@@ -7,7 +7,13 @@ import structlog
 
 
 def configure_logs(*, form: str = "text", level: str = "info") -> None:
-    """Set up structlog and the standard library's logging to write one format to standard error."""
+    """Set up structlog and the standard library's logging to write one format to standard error.
+
+    Raises:
+        ValueError: there is no such form or level.
+    """
+    if form not in {"text", "json"}:
+        raise ValueError(f"log format {form!r} is neither 'text' nor 'json'")
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,

@@ -54,6 +54,12 @@ class Runtime:
             OSError: an address cannot be bound.
         """
         xds_port = await self.ads.start(str(self.servers.xds))
+        try:
+            await self._serve(stop, xds_port)
+        finally:
+            await self.ads.stop()
+
+    async def _serve(self, stop: asyncio.Event, xds_port: int) -> None:
         runner, http_port = await serve(
             application(self._views()), self.servers.http.host, self.servers.http.port
         )
@@ -65,7 +71,6 @@ class Runtime:
         try:
             await _until(stop, self._work, *self.background)
         finally:
-            await self.ads.stop()
             await runner.cleanup()
             _log.info("stopped")
 

@@ -25,7 +25,11 @@ _MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """A reconnecting Envoy names every resource that it has."""
 _MAX_MESSAGE = 300
 _VARINT_BASE = 128
-_LIMITS = [("grpc.max_receive_message_length", _MAX_REQUEST_BYTES), ("grpc.max_send_message_length", -1)]
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _MAX_REQUEST_BYTES),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.so_reuseport", 0),  # a second server on the same port would take half of the proxies
+]
 
 _log = structlog.get_logger(__name__)
 
@@ -59,7 +63,7 @@ class AdsServer:
 
     async def start(self, bind: str) -> int:
         """Listen on ``host:port`` (port 0 for any) and return the port; GatewayError where that fails."""
-        self._server = grpc.aio.server(options=_LIMITS)
+        self._server = grpc.aio.server(options=_OPTIONS)
         self._server.add_generic_rpc_handlers((_handlers(self._serve_deltas, _refuse_whole_states),))
         try:
             port = self._server.add_insecure_port(bind)
