@@ -26,11 +26,12 @@ unit: .venv/.stamp ## Run the pure tests only (seconds)
 e2e: .venv/.stamp ## Run the tests on real processes and a real Kubernetes cluster
 	@$(BIN)/python -m e2e
 
-check: .venv/.stamp ## Lint, types, import layers, generated files
+check: .venv/.stamp ## Format, lint, types, import layers, generated files
 	@$(BIN)/ruff format --check -q $(SOURCES)
 	@$(BIN)/ruff check -q $(SOURCES)
 	@$(BIN)/mypy $(SOURCES)
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m scripts.generate --check
 
 format: .venv/.stamp ## Format the code
 	@$(BIN)/ruff format $(SOURCES)

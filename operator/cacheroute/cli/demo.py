@@ -77,13 +77,18 @@ def _played(options: "DemoOptions", view: "View", *, keep: bool) -> "Result":
     from cacheroute.proxy.envoy_binary import find_or_fetch
     from cacheroute.proxy.errors import GatewayError
 
+    try:
+        find_or_fetch(None, os.environ, view.say)
+    except (GatewayError, OSError) as error:
+        fail(f"no Envoy: {error}; $CACHEROUTE_ENVOY names one", FAILURE)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
     folder = Path(tempfile.mkdtemp(prefix="cacheroute-demo-"))
     kept = True
     try:
-        find_or_fetch(None, os.environ, view.say)
         result = uvloop.run(interruptible(run(options, view, folder)))
         kept = keep or not result.good
-    except (DemoError, GatewayError) as error:
+    except DemoError as error:
         fail(str(error), FAILURE)
     except (asyncio.CancelledError, KeyboardInterrupt):
         kept = keep

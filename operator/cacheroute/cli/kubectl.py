@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from typer.main import get_command
 
 from cacheroute.cli import kubectl_tables as tables
 from cacheroute.cli.errors import fail
+from cacheroute.cli.main import complain
 from cacheroute.domain.plan_document import to_document
 from cacheroute.kube.errors import ClusterReadError
 from cacheroute.kube.reader import Access, ClusterReader
@@ -123,7 +125,7 @@ def _print(output: Output, document: Mapping[str, Any] | Sequence[Any], table: C
 def main() -> None:
     """Run the plugin; whatever goes wrong ends in one line."""
     try:
-        app()
+        get_command(app)(prog_name="kubectl cacheroute", standalone_mode=False)
     except ClusterReadError as error:
         fail(str(error))
     except KeyboardInterrupt:
@@ -131,6 +133,8 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         raise SystemExit(1) from None
+    except Exception as error:  # noqa: BLE001 - a defect of ours is one line for users, too
+        complain(error)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 import importlib
 import os
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from typer.main import get_command
 
+from cacheroute import __version__
 from cacheroute.cli.errors import USAGE, fail
 from cacheroute.cli.running import INTERRUPTED
 
@@ -29,6 +30,22 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Planned prefix-affinity routing for vLLM fleets: send a tenant's requests to where its KV cache is.",
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cacheroute {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    """Planned prefix-affinity routing for vLLM fleets: send a tenant's requests to where its KV cache is."""
 
 
 def build() -> typer.Typer:

@@ -1,4 +1,4 @@
-"""Runs a long-lived coroutine until SIGTERM or Ctrl-C, on uvloop."""
+"""Runs a long-lived coroutine until SIGTERM, Ctrl-C or the terminal closes, on uvloop."""
 
 import asyncio
 import signal
@@ -8,6 +8,8 @@ from typing import TypeVar
 import uvloop
 
 INTERRUPTED = 130
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that ask for a clean end; SIGHUP is a closed terminal."""
 _Result = TypeVar("_Result")
 
 
@@ -24,7 +26,7 @@ async def _run(serve: Callable[[asyncio.Event], Awaitable[None]]) -> int:
         received.append(number)
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOPPING:
         asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
     await serve(stop)
     return INTERRUPTED if signal.SIGINT in received else 0
@@ -33,6 +35,6 @@ async def _run(serve: Callable[[asyncio.Event], Awaitable[None]]) -> int:
 async def interruptible(work: Coroutine[None, None, _Result]) -> _Result:
     """Run ``work``; SIGTERM and Ctrl-C cancel it, and it ends what it started before the cancellation is raised."""
     task = asyncio.ensure_future(work)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOPPING:
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     return await task

@@ -180,7 +180,8 @@ class Worker:
         now = self._services.clock.wall()
         self._last = LastDecision(now, decision.outcome, decision.reason, decision.message, decision.moved)
         if decision.outcome is not Outcome.UNCHANGED:
-            _log.info(
+            log = _log.warning if any(notice.warning for notice in decision.notices) else _log.info
+            log(
                 "plan " + decision.outcome.lower(),
                 plan=str(self.ref),
                 reason=decision.reason,
