@@ -143,7 +143,7 @@ def test_the_images_of_the_neighbours_run(cluster: Cluster, name: str) -> None:
 
 
 def test_helm_reaches_the_cluster(cluster: Cluster) -> None:
-    assert cluster.helm("list", "--all-namespaces", "--output", "json").strip() == "[]"
+    assert cluster.helm("list", "--output", "json").strip() == "[]"
 
 
 @pytest.mark.usefixtures("web")
