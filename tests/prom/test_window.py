@@ -121,7 +121,7 @@ async def test_scrapes_are_as_many_as_the_shortest_window_needs() -> None:
     for window in (86_400, 200, 5):
         await rates.fetch(replace(spec(), rates=RatesSpec(window)), 1)
         periods.append(rates.period)
-    assert periods == [1.0, 30.0, 20.0, 1.0]
+    assert periods == [1.0, 30.0, 4.0, 1.0]
 
 
 async def test_a_short_past_is_no_rate() -> None:

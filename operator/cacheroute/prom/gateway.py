@@ -14,9 +14,9 @@ from cacheroute.prom.exposition import PlanCounters, read_counters
 from cacheroute.prom.interpret import Measured, outcome
 from cacheroute.prom.window import CounterWindow, Growth
 
-SAMPLES_PER_WINDOW = 10
+SAMPLES_PER_WINDOW = 50
 SHORTEST_PERIOD, LONGEST_PERIOD = 1.0, 30.0
-"""Seconds between two scrapes; a tenth of the shortest window that a plan asked for, within these."""
+"""Seconds between two scrapes; a fiftieth of the shortest window that a plan asked for, within these: keys of the last seconds count."""
 FRESH_PERIODS = 3.0
 """A proxy that missed so many scrapes does not report any more."""
 TIMEOUT_SECONDS = 5.0
