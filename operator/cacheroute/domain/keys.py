@@ -8,7 +8,6 @@ to case, treats a leading or trailing ``*`` as a wildcard and rejects a whole ta
 
 import enum
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 KEY_PUNCTUATION = "._:@/+=~|-"
@@ -50,11 +49,6 @@ def canonical_key(raw: str, max_length: int) -> str | None:
 def canonical_model(model: str) -> str:
     """Return the one spelling of a model name; Envoy matches without regard to case, so the gateway does too."""
     return model.translate(_ASCII_LOWER)
-
-
-def plannable(keys: Iterable[str], max_length: int) -> bool:
-    """Tell whether every key is already in its canonical spelling."""
-    return all(canonical_key(key, max_length) == key for key in keys)
 
 
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}

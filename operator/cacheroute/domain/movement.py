@@ -1,6 +1,6 @@
 """Which keys changed destinations between two plans, and how much of the traffic that is."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from cacheroute.domain.decision import Moved
 from cacheroute.domain.plan import Group, Plan
@@ -29,7 +29,7 @@ def _by_group(before: Plan, after: Plan) -> Iterable[Pair]:
 
 
 def _by_key(before: Plan, after: Plan) -> Iterable[Pair]:
-    former = _served(before)
+    former = served_by(before)
     nobody: frozenset[str] = frozenset()
     for group in after.groups:
         here = effective(after, group)
@@ -37,10 +37,6 @@ def _by_key(before: Plan, after: Plan) -> Iterable[Pair]:
             yield former.pop(key, nobody), here, 1, rate
     for there in former.values():
         yield there, nobody, 1, 0.0
-
-
-def _served(plan: Plan) -> dict[str, frozenset[str]]:
-    return {key: names for group in plan.groups for names in (effective(plan, group),) for key in group.keys}
 
 
 def _count(pairs: Iterable[Pair], total: float) -> Moved:
@@ -63,6 +59,6 @@ def total_rate(plan: Plan) -> float:
     return admitted / plan.summary.coverage if plan.summary.coverage > 0 else 0.0
 
 
-def served_by(plan: Plan) -> Mapping[str, frozenset[str]]:
+def served_by(plan: Plan) -> dict[str, frozenset[str]]:
     """Return for every admitted key who serves it now."""
-    return _served(plan)
+    return {key: names for group in plan.groups for names in (effective(plan, group),) for key in group.keys}
