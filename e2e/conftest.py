@@ -13,7 +13,12 @@ _CLUSTER = pytest.StashKey[Cluster]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the time limit of a cluster test begin after its fixtures: the first ever builds Kubernetes."""
+    """Run the tests on the cluster last, with a time limit that begins after their fixtures.
+
+    From the first of them on this process is in the cluster's network, from where nothing can be fetched any more,
+    and the first one ever builds Kubernetes.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is not None)
     for item in items:
         if item.get_closest_marker("cluster") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(TIMEOUT_SECONDS, func_only=True))
