@@ -13,14 +13,14 @@ _CLUSTER = pytest.StashKey[Cluster]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests on the cluster last, with a time limit that begins after their fixtures.
+    """Run the tests on the cluster last; let every time limit begin after the fixtures.
 
-    From the first of them on this process is in the cluster's network, from where nothing can be fetched any more,
-    and the first one ever builds Kubernetes.
+    From the first test on the cluster on this process is in the cluster's network, from where nothing can be fetched
+    any more. Fixtures fetch Envoy and build Prometheus and Kubernetes where they are missing.
     """
     items.sort(key=lambda item: item.get_closest_marker("cluster") is not None)
     for item in items:
-        if item.get_closest_marker("cluster") and not item.get_closest_marker("timeout"):
+        if not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(TIMEOUT_SECONDS, func_only=True))
 
 
