@@ -122,7 +122,7 @@ def test_scaling_rates_and_capacity_by_a_power_of_two_changes_nothing(
 def test_the_plan_in_force_is_not_looked_at(rates: list[float], size: int, warm: int) -> None:
     demand, where = Demand(np.array(rates, dtype=np.float64)), fleet(size, warm)
     first = plan_paper(demand, where)
-    second = plan_paper(demand, where, plan_paper(Demand(np.ones(3)), where))
+    second = plan_paper(demand, where, plan_paper(Demand(demand.rate[::-1].copy()), where))
     for name in ("admitted", "offsets", "members", "standby", "load"):
         assert getattr(first, name).tobytes() == getattr(second, name).tobytes()
 

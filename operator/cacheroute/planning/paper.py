@@ -6,14 +6,17 @@ smallest capacity, and destinations are compared by load / capacity, which order
 capacities are equal.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cacheroute.planning.admission import admit
-from cacheroute.planning.measures import imbalance
+from cacheroute.planning.changes import changes_between
+from cacheroute.planning.measures import churn, imbalance
+from cacheroute.planning.pairs import Pairs
 from cacheroute.planning.placement import cold_load, place, standbys
-from cacheroute.planning.types import Demand, Fleet, Plan, PlanReport
+from cacheroute.planning.report import Cause, PlanReport
+from cacheroute.planning.types import UNKNOWN, Assignment, Demand, Fleet, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,16 @@ DEFAULT_OPTIONS = PaperOptions()
 
 
 def plan_paper(
-    demand: Demand, fleet: Fleet, previous: Plan | None = None, *, options: PaperOptions = DEFAULT_OPTIONS
+    demand: Demand,
+    fleet: Fleet,
+    previous: Assignment | None = None,
+    *,
+    options: PaperOptions = DEFAULT_OPTIONS,
 ) -> Plan:
-    """Plan from scratch; ``previous`` is not looked at, which is what makes this policy reshuffle.
+    """Plan from scratch; ``previous`` is only compared with, which is what makes this policy reshuffle.
 
     O(B + A log A + Σk log R): only keys that can be admitted are sorted.
     """
-    del previous
     admitted, count, skipped = admit(demand.rate, fleet, stop_at_first=options.stop_at_first)
     rate = demand.rate[admitted]
     offsets = np.concatenate(([0], np.cumsum(count)))
@@ -56,4 +62,22 @@ def plan_paper(
         imbalance=imbalance(load, fleet.capacity),
         overloaded=np.flatnonzero(demand.rate > fleet.capacity.sum()),
     )
-    return Plan(admitted, offsets, members, standby, load, report)
+    made = Plan(admitted, offsets, members, standby, load, report)
+    return made if previous is None else replace(made, report=_compared(made, previous, demand, fleet))
+
+
+def _compared(made: Plan, previous: Assignment, demand: Demand, fleet: Fleet) -> PlanReport:
+    """Return the report with what changed against the assignment in force, all for the reason that Paper replans."""
+    before, after = (
+        Pairs.of_assignment(previous, demand.size, fleet.size),
+        Pairs.of_assignment(made, demand.size, fleet.size),
+    )
+    reason = np.full(demand.size, Cause.REPLANNED, dtype=np.int8)
+    changes = changes_between(before, after, demand, fleet, (reason, reason))
+    return replace(
+        made.report,
+        churn=churn(previous, made, fleet.size),
+        rewarm_rate=float(changes.rate[changes.target != UNKNOWN].sum()),
+        keys_moved=int(np.unique(changes.key).size),
+        changes=changes,
+    )

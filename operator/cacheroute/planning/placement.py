@@ -5,7 +5,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from cacheroute.planning.types import Demand, Fleet
+from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 
 
 def cold_load(demand: Demand, admitted: NDArray[np.int64], fleet: Fleet) -> NDArray[np.float64]:
@@ -51,6 +51,63 @@ def place(
             heapq.heappush(heap, (load[r] * scale[r], r))
         members.extend(chosen)
     return np.array(members, dtype=np.int64), np.array(load, dtype=np.float64)
+
+
+def least_utilised(load: NDArray[np.float64], fleet: Fleet, excluded: set[int]) -> int:
+    """Return the present destination of smallest load / capacity outside ``excluded``; UNKNOWN where there is none."""
+    utilisation = np.where(fleet.present, load * fleet.scale, np.inf)
+    utilisation[list(excluded)] = np.inf
+    best = int(np.argmin(utilisation))
+    return best if np.isfinite(utilisation[best]) else UNKNOWN
+
+
+def place_covering(
+    demand: tuple[NDArray[np.float64], NDArray[np.float64]],
+    count: NDArray[np.int64],
+    base: NDArray[np.float64],
+    fleet: Fleet,
+    fixed: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give each key in turn the present destinations of smallest load / capacity until these cover its rate.
+
+    Args:
+        demand: rates and costs of the keys, float64[A] each, in the order of placement.
+        count: int64[A], at most so many destinations each.
+        base: float64[R], load before the first key, cost/s.
+        fleet: the destinations; a multi-destination key is shared in proportion to their capacity.
+        fixed: bool[A], keys that get their count whatever it covers.
+
+    Returns:
+        int64[A] the counts, smaller where large destinations cover the rate sooner or few are present, and int64[Σ]
+        the destinations in the order of choice.
+    """
+    load, scale, capacity = base.tolist(), fleet.scale.tolist(), fleet.capacity.tolist()
+    heap = [(load[r] * scale[r], r) for r in np.flatnonzero(fleet.present).tolist()]
+    heapq.heapify(heap)
+    members: list[int] = []
+    sizes: list[int] = []
+    for rate, cost, most, exact in zip(
+        demand[0].tolist(), demand[1].tolist(), count.tolist(), fixed.tolist(), strict=True
+    ):
+        if heap and (most == 1 or (capacity[heap[0][1]] >= rate and not exact)):
+            r = heap[0][1]
+            load[r] += cost
+            members.append(r)
+            sizes.append(1)
+            heapq.heapreplace(heap, (load[r] * scale[r], r))
+            continue
+        chosen: list[int] = []
+        covered = 0.0
+        while heap and len(chosen) < most and (exact or covered < rate):
+            r = heapq.heappop(heap)[1]
+            chosen.append(r)
+            covered += capacity[r]
+        for r in chosen:
+            load[r] += cost * (capacity[r] / covered)
+            heapq.heappush(heap, (load[r] * scale[r], r))
+        members.extend(chosen)
+        sizes.append(len(chosen))
+    return np.array(sizes, dtype=np.int64), np.array(members, dtype=np.int64)
 
 
 def standbys(

@@ -4,14 +4,30 @@ Symbols follow Algorithm 1 of CacheRoute (arXiv 2608.19677): B keys, R destinati
 W warm slots of one destination, C = Σ W, k_b counts, T(b) assignments, L[r] loads.
 """
 
+import enum
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cacheroute.planning.errors import PlanningInputError
+from cacheroute.planning.report import PlanReport
+
+UNKNOWN = -1
+"""No destination, or no zone."""
+
+
+class Route(enum.IntEnum):
+    """What the user fixed for a key."""
+
+    AUTO = 0
+    """Nothing: the planner decides."""
+    COLD = 1
+    """It is never admitted."""
+    ADMIT = 2
+    """It is admitted before all others, whatever its rate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,6 +37,12 @@ class Fleet:
     Attributes:
         capacity: float64[R], requests/s of one destination at its latency knee (q_cap), > 0.
         warm_slots: int64[R], prefixes that a destination keeps warm (W), >= 0.
+        present: bool[R], takes requests now. One that does not keeps its keys, which their standbys serve, and is
+            given no more; default all.
+        joined: bool[R], new since the plan in force; default none.
+        node: int64[R], destinations with equal numbers fail together; default all different.
+        zone: int64[R], likewise one level up; negative where unknown, the default.
+        tokens: float64[R], KV-cache tokens of one destination, > 0; for admission by bytes only, default infinite.
 
     Raises:
         PlanningInputError: there is no destination, or a value is out of range.
@@ -28,8 +50,19 @@ class Fleet:
 
     capacity: NDArray[np.float64]
     warm_slots: NDArray[np.int64]
+    present: NDArray[np.bool_] = field(default=cast("NDArray[np.bool_]", None))
+    joined: NDArray[np.bool_] = field(default=cast("NDArray[np.bool_]", None))
+    node: NDArray[np.int64] = field(default=cast("NDArray[np.int64]", None))
+    zone: NDArray[np.int64] = field(default=cast("NDArray[np.int64]", None))
+    tokens: NDArray[np.float64] = field(default=cast("NDArray[np.float64]", None))
 
     def __post_init__(self) -> None:
+        size = self.capacity.size
+        _default(self, "present", np.ones(size, dtype=np.bool_))
+        _default(self, "joined", np.zeros(size, dtype=np.bool_))
+        _default(self, "node", np.arange(size))
+        _default(self, "zone", np.full(size, UNKNOWN))
+        _default(self, "tokens", np.full(size, np.inf))
         _require_row(self.capacity, "fleet.capacity")
         if self.capacity.size == 0 or self.capacity.shape != self.warm_slots.shape:
             raise PlanningInputError(
@@ -38,6 +71,9 @@ class Fleet:
             )
         _require(np.isfinite(self.capacity) & (self.capacity > 0), "fleet.capacity", "finite and > 0")
         _require(self.warm_slots >= 0, "fleet.warm_slots", ">= 0")
+        for name in ("present", "joined", "node", "zone", "tokens"):
+            _require_shape(getattr(self, name), self.capacity, f"fleet.{name}")
+        _require(self.tokens > 0, "fleet.tokens", "> 0")
 
     @property
     def size(self) -> int:
@@ -61,85 +97,105 @@ class Demand:
     """The keys, in bytewise order of their names: index order breaks ties.
 
     Attributes:
-        rate: float64[B], requests/s of each key (λ_b), finite, >= 0.
+        rate: float64[B], requests/s of each key (λ_b), finite, >= 0: decides admission and counts.
         unkeyed: requests/s that carry no key; they are part of the cold load.
+        cost: float64[B], what is balanced, for instance tokens/s; finite, >= 0; default ``rate``.
+        unkeyed_cost: cost/s of requests without a key; default ``unkeyed``.
+        prefix: float64[B], tokens of each key's prefix, > 0; for admission by bytes only, default 1.
+        route: int8[B], Route of each key: what the user fixed; default AUTO.
+        count: int64[B], count that the user fixed, 0 where not; default 0.
 
     Raises:
-        PlanningInputError: a rate, or the sum of all, is not finite, or a rate is negative.
+        PlanningInputError: a value, or the sum of all, is not finite, or out of range.
     """
 
     rate: NDArray[np.float64]
     unkeyed: float = 0.0
+    cost: NDArray[np.float64] = field(default=cast("NDArray[np.float64]", None))
+    unkeyed_cost: float = -1.0
+    prefix: NDArray[np.float64] = field(default=cast("NDArray[np.float64]", None))
+    route: NDArray[np.int8] = field(default=cast("NDArray[np.int8]", None))
+    count: NDArray[np.int64] = field(default=cast("NDArray[np.int64]", None))
 
     def __post_init__(self) -> None:
+        _default(self, "cost", self.rate)
+        _default(self, "prefix", np.ones(self.rate.size))
+        _default(self, "route", np.zeros(self.rate.size, dtype=np.int8))
+        _default(self, "count", np.zeros(self.rate.size, dtype=np.int64))
+        if self.unkeyed_cost < 0:
+            object.__setattr__(self, "unkeyed_cost", self.unkeyed)
         _require_row(self.rate, "demand.rate")
-        _require(np.isfinite(self.rate) & (self.rate >= 0), "demand.rate", "finite and >= 0")
-        if not (math.isfinite(self.unkeyed) and self.unkeyed >= 0):
-            raise PlanningInputError(f"demand.unkeyed must be finite and >= 0; it is {self.unkeyed}")
-        with np.errstate(over="ignore"):
-            total = float(self.rate.sum()) + self.unkeyed
-        if not math.isfinite(total):
-            raise PlanningInputError("demand: the rates add up to more than a float64 holds")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PlanReport:
-    """What the planner says of its plan; rates in requests/s.
-
-    Attributes:
-        keys_known: B.
-        keys_admitted: number of keys with destinations, A.
-        keys_skipped: keys that were refused while slots were left, because their count was more than these.
-        slots_used: Σ k_b of admitted keys.
-        slots_total: C.
-        admitted_rate: Σ λ_b of admitted keys.
-        total_rate: Σ λ_b of all keys and the unkeyed rate.
-        imbalance: max_r(L[r]/cap[r]) / mean_r(L[r]/cap[r]), >= 1; 0 where there is no load.
-        overloaded: int64[], keys with λ_b greater than the capacity of all destinations, ascending.
-    """
-
-    keys_known: int
-    keys_admitted: int
-    keys_skipped: int
-    slots_used: int
-    slots_total: int
-    admitted_rate: float
-    total_rate: float
-    imbalance: float
-    overloaded: NDArray[np.int64]
+        _require_sum(self.rate, self.unkeyed, "rate")
+        _require_sum(self.cost, self.unkeyed_cost, "cost")
+        for name in ("cost", "prefix", "route", "count"):
+            _require_shape(getattr(self, name), self.rate, f"demand.{name}")
+        _require(np.isfinite(self.prefix) & (self.prefix > 0), "demand.prefix", "finite and > 0")
+        _require(self.count >= 0, "demand.count", ">= 0")
 
     @property
-    def coverage(self) -> float:
-        """Admitted rate / total rate, 0..1; 0 where there is no traffic."""
-        return self.admitted_rate / self.total_rate if self.total_rate > 0 else 0.0
+    def size(self) -> int:
+        """Number of keys, B."""
+        return int(self.rate.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """Assignments as arrays.
+class Assignment:
+    """T(b) of every admitted key.
 
     Attributes:
-        admitted: int64[A], keys in the order of admission: decreasing rate, ties by index.
+        admitted: int64[A], keys, each once.
         offsets: int64[A+1], T(admitted[i]) is members[offsets[i]:offsets[i+1]].
-        members: int64[Σk], destinations, ascending within a key.
-        standby: int64[A], the destination that takes over; -1 where T(b) is the whole fleet.
-        load: float64[R], expected requests/s of each destination (L).
-        report: what the planner says of it.
+        members: int64[Σk], destinations, distinct within a key; UNKNOWN where the destination is gone for good.
+        standby: int64[A], the destination that takes over; UNKNOWN where there is none.
     """
 
     admitted: NDArray[np.int64]
     offsets: NDArray[np.int64]
     members: NDArray[np.int64]
     standby: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan(Assignment):
+    """An assignment with what is expected of it.
+
+    ``admitted`` is by decreasing rate, ties by index; ``members`` ascend within a key.
+
+    Attributes:
+        load: float64[R], expected cost/s of each destination (L): requests/s unless the demand has its own cost.
+        report: what the planner says of it.
+    """
+
     load: NDArray[np.float64]
     report: PlanReport
 
 
 class Policy(Protocol):
-    """A planner; ``previous`` is the plan in force, which a policy may start from."""
+    """A planner; ``previous`` is the assignment in force, which a policy may start from."""
 
-    def __call__(self, demand: Demand, fleet: Fleet, previous: Plan | None) -> Plan:
+    def __call__(self, demand: Demand, fleet: Fleet, previous: Assignment | None) -> Plan:
         """Return a plan for this demand on this fleet."""
+
+
+def _default(owner: object, name: str, value: NDArray[np.generic]) -> None:
+    if getattr(owner, name) is None:
+        object.__setattr__(owner, name, value)
+
+
+def _require_sum(values: NDArray[np.float64], rest: float, name: str) -> None:
+    _require(np.isfinite(values) & (values >= 0), f"demand.{name}", "finite and >= 0")
+    if not (math.isfinite(rest) and rest >= 0):
+        unkeyed = "unkeyed" if name == "rate" else "unkeyed_cost"
+        raise PlanningInputError(f"demand.{unkeyed} must be finite and >= 0; it is {rest}")
+    with np.errstate(over="ignore"):
+        total = float(values.sum()) + rest
+    if not math.isfinite(total):
+        raise PlanningInputError(f"demand: the {name}s add up to more than a float64 holds")
+
+
+def _require_shape(array: NDArray[np.generic], other: NDArray[np.generic], name: str) -> None:
+    if array.shape != other.shape:
+        raise PlanningInputError(f"{name} has shape {array.shape}; it must be {other.shape}")
 
 
 def _require_row(array: NDArray[np.generic], name: str) -> None:

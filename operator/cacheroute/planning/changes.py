@@ -1,0 +1,76 @@
+"""Which (key, destination) pairs came and went between two assignments, each with its reason."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cacheroute.planning.pairs import Ints, Pairs, shares
+from cacheroute.planning.report import Cause, Changes
+from cacheroute.planning.types import UNKNOWN, Demand, Fleet
+
+_Causes = NDArray[np.int8]
+
+
+def changes_between(
+    before: Pairs, after: Pairs, demand: Demand, fleet: Fleet, because: tuple[_Causes, _Causes]
+) -> Changes:
+    """Return one row for each pair that came or went; what a key lost and got is paired in ascending order.
+
+    Args:
+        before: the assignment in force; destinations may be UNKNOWN, gone.
+        after: the new one.
+        demand: rates.
+        fleet: the destinations.
+        because: int8[B] each: why a key moved, and why it got more or fewer destinations; 0 for no reason given.
+    """
+    known = before.where(before.destination != UNKNOWN)
+    came = ~known.has(after.key, after.destination, fleet.size)
+    went = ~after.has(known.key, known.destination, fleet.size)
+    got, left = after.where(came), known.where(went)
+    got_rank, left_rank = _rank(got.key), _rank(left.key)
+    rate = shares(after, demand.rate, fleet)[came]
+    lost_rate = shares(known, demand.rate, fleet)[went]
+    source = _partner(got.key, got_rank, left.key, left_rank, left.destination)
+    alone = _partner(left.key, left_rank, got.key, got_rank, got.destination) == UNKNOWN
+    key = np.concatenate((got.key, left.key[alone]))
+    rows = Changes(
+        key=key,
+        cause=_cause(key, np.concatenate((source, left.destination[alone])), got.key.size, because),
+        source=np.concatenate((source, left.destination[alone])),
+        target=np.concatenate((got.destination, np.full(int(alone.sum()), UNKNOWN))),
+        rate=np.concatenate((rate, lost_rate[alone])),
+    )
+    return _sorted(rows)
+
+
+def _cause(key: Ints, source: Ints, arrivals: int, because: tuple[_Causes, _Causes]) -> _Causes:
+    moved, counted = because[0][key], because[1][key]
+    both = (np.arange(key.size) < arrivals) & (source != UNKNOWN)
+    moved = np.where(moved == 0, Cause.BALANCED, moved)
+    cause: _Causes = np.where(both | (counted == 0), moved, counted).astype(np.int8)
+    return cause
+
+
+def _rank(key: Ints) -> Ints:
+    """Return the position of each row within its key; ``key`` ascends."""
+    rank: Ints = np.arange(key.size) - np.searchsorted(key, key)
+    return rank
+
+
+def _partner(key: Ints, rank: Ints, other_key: Ints, other_rank: Ints, other: Ints) -> Ints:
+    """Return ``other`` at the same key and rank, UNKNOWN where there is none."""
+    partner = np.full(key.size, UNKNOWN)
+    if other_key.size and key.size:
+        at = np.searchsorted(other_key, key) + rank
+        inside = at < other_key.size
+        same = np.zeros(key.size, dtype=np.bool_)
+        same[inside] = other_key[at[inside]] == key[inside]
+        partner[same] = other[at[same]]
+    del other_rank
+    return partner
+
+
+def _sorted(rows: Changes) -> Changes:
+    order = np.lexsort((rows.target, rows.source, rows.key))
+    return Changes(
+        rows.key[order], rows.cause[order], rows.source[order], rows.target[order], rows.rate[order]
+    )

@@ -1,0 +1,38 @@
+"""Phase 4 of ``Stable``: where keys go that were cold."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from cacheroute.planning.hysteresis import Admission
+from cacheroute.planning.pairs import Ints, Pairs, loads
+from cacheroute.planning.placement import place_covering
+from cacheroute.planning.types import Demand, Fleet
+
+
+def place_newcomers(
+    counted: Pairs, admission: Admission, wanted: Ints, demand: Demand, fleet: Fleet
+) -> tuple[Pairs, Ints]:
+    """Place newcomers by LPT on top of the load of the keys in force.
+
+    Args:
+        counted: the keys in force.
+        admission: who is admitted.
+        wanted: int64[B], counts at most.
+        demand: rates and costs.
+        fleet: the destinations.
+
+    Returns:
+        All pairs, and the newcomers, int64[], ascending.
+    """
+    newcomers = np.flatnonzero(admission.admitted & (counted.counts() == 0))
+    if newcomers.size == 0:
+        return counted, newcomers
+    order = newcomers[np.lexsort((newcomers, -demand.cost[newcomers]))]
+    cost = demand.cost.copy()
+    cost[newcomers] = 0.0
+    base = loads(counted, replace(demand, cost=cost), fleet)
+    sizes, members = place_covering(
+        (demand.rate[order], demand.cost[order]), wanted[order], base, fleet, demand.count[order] > 0
+    )
+    return counted.extended(np.repeat(order, sizes), members), newcomers

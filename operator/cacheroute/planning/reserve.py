@@ -1,0 +1,74 @@
+"""Room for the standbys: with newcomers a few destinations are kept below the mean, so that a loss finds space.
+
+A large key goes whole to one destination when its own is lost. Where that one would be too hot, keys that have just
+been admitted, and are warm nowhere, are placed elsewhere instead. Keys in force never move for it.
+"""
+
+import numpy as np
+
+from cacheroute.planning.options import StableOptions
+from cacheroute.planning.pairs import Floats, Ints, Pairs, loads
+from cacheroute.planning.rebalance import Freedom, ceilings, rebalance
+from cacheroute.planning.report import LossReport
+from cacheroute.planning.standby import choose_standbys
+from cacheroute.planning.types import Demand, Fleet
+
+_TRIES = 12
+
+
+def make_room(
+    chosen: tuple[Pairs, LossReport], newcomers: Ints, demand: Demand, fleet: Fleet, options: StableOptions
+) -> tuple[Pairs, LossReport]:
+    """Lower the coldest destinations step by step while that lowers the worst imbalance after a single loss.
+
+    No destination gets above 1 + ε of the mean, nor is one lowered below 1 - 2 ε.
+
+    Args:
+        chosen: the pairs with their standbys, and what a single loss does.
+        newcomers: int64[], keys that may be placed elsewhere.
+        demand: rates and costs.
+        fleet: the destinations.
+        options: the allowed imbalance.
+    """
+    pairs, loss = chosen
+    limit = options.loss_limit
+    free = np.zeros(demand.size, dtype=np.bool_)
+    free[newcomers] = True
+    ceiling = ceilings(pairs, demand, fleet, 1.0 + options.imbalance)
+    floor = ceiling * (1.0 - 2.0 * options.imbalance) / (1.0 + options.imbalance)
+    lowered = np.zeros(fleet.size, dtype=np.bool_)
+    for _ in range(min(_TRIES, fleet.size - 1)):
+        needed = _room_needed(pairs, loss, demand, fleet, limit)
+        if loss.imbalance <= limit or not (needed >= floor).any():
+            break
+        target = _coldest(loads(pairs, demand, fleet), fleet, lowered | (needed < floor))
+        lowered[target] = True
+        ceiling[target] = min(ceiling[target], needed[target])
+        freedom = Freedom(
+            ceiling=ceiling, budget=0.0, free=free, anywhere=free, open=np.zeros(fleet.size, dtype=np.bool_)
+        )
+        tried = rebalance(pairs, demand, fleet, freedom)
+        after = choose_standbys(tried.pairs, demand, fleet, limit)
+        pairs, loss = after if after[1].imbalance < loss.imbalance else (pairs, loss)
+    return pairs, loss
+
+
+def _room_needed(pairs: Pairs, loss: LossReport, demand: Demand, fleet: Fleet, limit: float) -> Floats:
+    """Return what each destination may carry so that it can take the largest key of the worst loss, float64[R].
+
+    Negative infinity for absent destinations and the lost one.
+    """
+    keys = pairs.key[pairs.destination == loss.destination]
+    capacity = fleet.capacity * fleet.present
+    capacity[loss.destination] = 0.0
+    whole = float(capacity.sum())
+    if keys.size == 0 or whole <= 0:
+        return np.full(fleet.size, -np.inf)
+    mean = float(loads(pairs, demand, fleet).sum()) / whole
+    room = limit * mean * capacity - float(demand.cost[keys].max())
+    return np.where(capacity > 0, room, -np.inf)
+
+
+def _coldest(load: Floats, fleet: Fleet, excluded: np.ndarray) -> int:
+    utilisation = np.where(fleet.present & ~excluded, load / fleet.capacity, np.inf)
+    return int(np.argmin(utilisation))

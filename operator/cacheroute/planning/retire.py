@@ -1,0 +1,58 @@
+"""Phase 1 of ``Stable``: destinations that are gone for good are replaced, keys first to their own standbys.
+
+A destination that may come back, or whose replacement may come, is absent and not gone: it keeps its keys, so that
+the replacement inherits them all (the caller decides how long, see domain/seating.py).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from cacheroute.planning.pairs import Ints, Pairs, loads
+from cacheroute.planning.placement import least_utilised
+from cacheroute.planning.types import UNKNOWN, Assignment, Demand, Fleet
+
+
+def retire(incumbent: Assignment, demand: Demand, fleet: Fleet) -> tuple[Pairs, Ints]:
+    """Replace each destination that is gone by the key's standby, or else by the least loaded that it has not.
+
+    Keys are taken by decreasing cost, ties by index. A key that has every present destination loses the place.
+
+    Returns:
+        The pairs, none of which is gone, and the keys that lost a destination, int64[], ascending.
+    """
+    pairs = Pairs.of_assignment(incumbent, demand.size, fleet.size)
+    gone = pairs.destination == UNKNOWN
+    if not gone.any():
+        return pairs, np.empty(0, dtype=np.int64)
+    kept, places = pairs.where(~gone), pairs.key[gone]
+    lost = np.unique(places)
+    cost = demand.cost.copy()
+    cost[lost] = 0.0
+    load = loads(kept, replace(demand, cost=cost), fleet)
+    share = demand.cost / np.maximum(pairs.counts(), 1)
+    taken = _destinations_of(lost, kept)
+    for key, members in taken.items():
+        load[list(members)] += share[key]
+    added: list[tuple[int, int]] = []
+    standby = pairs.standby.copy()
+    for key in places[np.lexsort((places, -share[places]))].tolist():
+        target = int(standby[key])
+        if target == UNKNOWN or target in taken[key] or not fleet.present[target]:
+            target = least_utilised(load, fleet, taken[key])
+        if target == UNKNOWN:
+            continue
+        load[target] += share[key]
+        taken[key].add(target)
+        added.append((key, target))
+        standby[key] = UNKNOWN if target == standby[key] else standby[key]
+    rows = np.array(added, dtype=np.int64).reshape(-1, 2)
+    return kept.extended(rows[:, 0], rows[:, 1]).with_standby(standby), lost
+
+
+def _destinations_of(keys: Ints, pairs: Pairs) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {key: set() for key in keys.tolist()}
+    here = np.isin(pairs.key, keys)
+    for key, destination in zip(pairs.key[here].tolist(), pairs.destination[here].tolist(), strict=True):
+        found[key].add(destination)
+    return found
