@@ -15,7 +15,7 @@ def test_the_plan_is_accepted_in_both_modes(tmp_path: Path) -> None:
         write_plan(path, options.plan_file(mode, interval))
         (spec,) = read_plans(path).values()
         assert spec.mode is Mode(mode)
-        assert spec.rates.window_seconds >= spec.interval_seconds == interval
+        assert spec.rates.window_seconds >= spec.planning.interval_seconds == interval
         assert spec.pools[0].warm_prefixes * options.engines >= options.tenants
 
 

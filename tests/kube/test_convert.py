@@ -39,7 +39,7 @@ def test_every_field_arrives() -> None:
     spec = to_spec(body)
     assert (spec.ref, spec.generation, spec.created) == (PlanRef("inference", "llama-70b"), 3, 1767323045.0)
     assert (spec.mode, spec.gateway, spec.max_key_length) == (Mode.SHADOW, "edge", 64)
-    assert (spec.rates, spec.interval_seconds) == (RatesSpec(120, 80), 30)
+    assert (spec.rates, spec.planning.interval_seconds) == (RatesSpec(120, 80), 30)
     assert spec.failover == FailoverSpec(5, 1, 7)
     assert spec.pools == (Pool("h100", 2.5, 128), Pool("h200", 3.5, 224))
     assert [source.name for source in spec.key_sources] == ["x-tenant-id", "prompt_cache_key", "user"]

@@ -114,7 +114,7 @@ class Worker:
             self._interval_due = not restarted
             restarted = False
             self.poke()
-            await self._until(started + self.spec.interval_seconds)
+            await self._until(started + self.spec.planning.interval_seconds)
 
     async def _until(self, deadline: float) -> None:
         """Sleep until the monotonic ``deadline``, or until a new spec is in a hurry."""

@@ -23,11 +23,13 @@ class Pool:
         name: unique within a plan.
         requests_per_second: capacity of one destination at its latency knee (q_cap), requests/s, > 0.
         warm_prefixes: warm slots of one destination (W), >= 0.
+        kv_cache_tokens: KV cache of one destination, tokens, > 0; None where only slots are counted.
     """
 
     name: str
     requests_per_second: float
     warm_prefixes: int
+    kv_cache_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,33 +4,44 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from cacheroute.domain.fleet import Fleet
-from cacheroute.domain.plan import Group, Plan, PlanSummary, groups_version
+from cacheroute.domain.inputs import PlannerInput, planner_input, stable_options
+from cacheroute.domain.phases import CAUSES, key_changes, phases
+from cacheroute.domain.plan import Group, LastMove, Plan, PlanSummary, groups_version
 from cacheroute.domain.rates import Rates
-from cacheroute.domain.seating import Seating, seating
+from cacheroute.domain.seating import seating
 from cacheroute.domain.spec import PlanSpec, PolicyName
 from cacheroute.planning import types as planning
 from cacheroute.planning.paper import plan_paper
+from cacheroute.planning.report import Cause
+from cacheroute.planning.stable import plan_stable
 
 MAX_OVERLOADED = 20
-_POLICIES: Mapping[PolicyName, planning.Policy] = {PolicyName.PAPER: plan_paper}
 
 
-def next_plan(spec: PlanSpec, plan: Plan | None, fleet: Fleet, rates: Rates, now: float) -> Plan | None:
+def next_plan(
+    spec: PlanSpec, plan: Plan | None, fleet: Fleet, rates: Rates, now: float, *, repairs_only: bool = False
+) -> Plan | None:
     """Return the plan for these rates; None where there is no destination to plan on.
 
     A plan that routes as the one in force keeps its identity and evidence; only its summary is renewed.
+
+    Args:
+        spec: what the user asks for.
+        plan: in force.
+        fleet: destinations.
+        rates: of the keys.
+        now: seconds since the epoch.
+        repairs_only: replace what is gone for good and change nothing else.
     """
     seats = seating(plan, fleet, spec.pools, now, spec.failover.replacement_grace_seconds)
     if not any(seat.destination for seat in seats.seats):
         return None
-    demand = planning.Demand(rate=rates.values, unkeyed=rates.unkeyed)
-    assignment = _POLICIES[spec.policy](demand, planning_fleet(spec, seats), None)
-    groups = _groups(assignment, seats, rates)
+    given = planner_input(spec, plan, fleet, seats, rates)
+    made = _made(spec, given, repairs_only=repairs_only)
+    groups = _groups(made, given, _moves(made, given, plan, now))
     ordered = tuple(sorted(seats.seats, key=lambda seat: seat.index))
-    summary = _summary(assignment, rates)
+    summary = _summary(made, given)
     version = groups_version(groups)
     if plan is not None and version == plan.version and ordered == plan.seats:
         return replace(plan, summary=summary)
@@ -39,44 +50,78 @@ def next_plan(spec: PlanSpec, plan: Plan | None, fleet: Fleet, rates: Rates, now
         seats=ordered,
         groups=groups,
         next_seat=seats.next_seat,
-        policy=spec.policy,
+        policy=spec.planning.policy,
         installed=now,
         summary=summary,
+        changes=key_changes(made.report.changes, given.keys, _names(given)),
     )
 
 
-def planning_fleet(spec: PlanSpec, seats: Seating) -> planning.Fleet:
-    """Return capacity and warm slots of every seat, in the order of the seats."""
-    pools = [spec.pool(seat.pool) for seat in seats.seats]
-    return planning.Fleet(
-        capacity=np.array([pool.requests_per_second for pool in pools], dtype=np.float64),
-        warm_slots=np.array([pool.warm_prefixes for pool in pools], dtype=np.int64),
-    )
+def needs_repair(spec: PlanSpec, plan: Plan, fleet: Fleet, now: float) -> bool:
+    """Tell whether a destination of the plan is gone for good, so that its keys need another."""
+    seats = seating(plan, fleet, spec.pools, now, spec.failover.replacement_grace_seconds)
+    left = {seat.index for seat in seats.seats}
+    return any(seat not in left for group in plan.groups for seat in (*group.seats, *group.standbys))
 
 
-def _groups(assignment: planning.Plan, seats: Seating, rates: Rates) -> tuple[Group, ...]:
-    index = [seat.index for seat in seats.seats]
-    members, offsets = assignment.members.tolist(), assignment.offsets.tolist()
-    gathered: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
-    for i, (key, standby) in enumerate(
-        zip(assignment.admitted.tolist(), assignment.standby.tolist(), strict=True)
+def _made(spec: PlanSpec, given: PlannerInput, *, repairs_only: bool) -> planning.Plan:
+    if spec.planning.policy is PolicyName.PAPER and not repairs_only:
+        return plan_paper(given.demand, given.fleet, given.incumbent)
+    options = stable_options(spec, repairs_only=repairs_only)
+    return plan_stable(given.demand, given.fleet, given.incumbent, options=options)
+
+
+def _moves(made: planning.Plan, given: PlannerInput, plan: Plan | None, now: float) -> Mapping[str, LastMove]:
+    """Return for every key when and why it got its destinations: now where it changed, else as before."""
+    known: dict[str, LastMove] = {}
+    for group in plan.groups if plan else ():
+        known.update(zip(group.keys, group.moves, strict=False))
+    changes = made.report.changes
+    for key, cause, source in zip(
+        changes.key.tolist(), changes.cause.tolist(), changes.source.tolist(), strict=True
     ):
-        given = tuple(sorted(index[one] for one in members[offsets[i] : offsets[i + 1]]))
-        gathered[given, (index[standby],) if standby >= 0 else ()].append(key)
-    values = rates.values.tolist()
+        left = given.seats[source].name if source >= 0 else None
+        known[given.keys[key]] = LastMove(now, CAUSES[Cause(cause)], left)
+    return known
+
+
+def _groups(made: planning.Plan, given: PlannerInput, moves: Mapping[str, LastMove]) -> tuple[Group, ...]:
+    index = [seat.index for seat in given.seats]
+    members, offsets = made.members.tolist(), made.offsets.tolist()
+    gathered: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
+    for i, (key, standby) in enumerate(zip(made.admitted.tolist(), made.standby.tolist(), strict=True)):
+        seats = tuple(sorted(index[one] for one in members[offsets[i] : offsets[i + 1]]))
+        gathered[seats, (index[standby],) if standby >= 0 else ()].append(key)
     return tuple(
-        Group(
-            seats=given,
-            standbys=standbys,
-            keys=tuple(rates.keys[key] for key in sorted(keys)),
-            rates=tuple(values[key] for key in sorted(keys)),
-        )
-        for (given, standbys), keys in sorted(gathered.items())
+        _group(seats, standbys, sorted(keys), given, moves)
+        for (seats, standbys), keys in sorted(gathered.items())
     )
 
 
-def _summary(assignment: planning.Plan, rates: Rates) -> PlanSummary:
-    report = assignment.report
+def _group(
+    seats: tuple[int, ...],
+    standbys: tuple[int, ...],
+    keys: list[int],
+    given: PlannerInput,
+    moves: Mapping[str, LastMove],
+) -> Group:
+    names = tuple(given.keys[key] for key in keys)
+    return Group(
+        seats=seats,
+        standbys=standbys,
+        keys=names,
+        rates=tuple(given.demand.rate[keys].tolist()),
+        moves=tuple(moves[name] for name in names) if all(name in moves for name in names) else (),
+    )
+
+
+def _names(given: PlannerInput) -> tuple[str, ...]:
+    return tuple(seat.name for seat in given.seats)
+
+
+def _summary(made: planning.Plan, given: PlannerInput) -> PlanSummary:
+    report, names = made.report, _names(given)
+    loss, regime = report.loss, report.regime
     return PlanSummary(
         keys_known=report.keys_known,
         keys_admitted=report.keys_admitted,
@@ -84,5 +129,17 @@ def _summary(assignment: planning.Plan, rates: Rates) -> PlanSummary:
         slots_total=report.slots_total,
         coverage=report.coverage,
         imbalance=report.imbalance,
-        overloaded=tuple(rates.keys[key] for key in report.overloaded[:MAX_OVERLOADED].tolist()),
+        overloaded=tuple(given.keys[key] for key in report.overloaded[:MAX_OVERLOADED].tolist()),
+        single_loss=loss.imbalance,
+        single_loss_of=names[loss.destination] if loss.destination >= 0 else "",
+        churn=report.churn,
+        keys_moved=report.keys_moved,
+        rewarm=report.rewarm_rate / report.total_rate if report.total_rate > 0 else 0.0,
+        threshold=report.admission.threshold,
+        flat_hit=regime.flat_hit,
+        planned_hit=regime.planned_hit,
+        multiplier=regime.multiplier,
+        worth=regime.worth,
+        verdict=report.verdict.verdict,
+        phases=phases(report, names),
     )

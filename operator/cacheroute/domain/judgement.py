@@ -88,6 +88,9 @@ def planned(observation: Observation, plan: Plan | None) -> Condition:
     if observation.spec.mode is Mode.SHADOW:
         message = f"plan {plan.version} is reported but not routed: spec.mode is Shadow"
         return _true(ConditionType.PLANNED, "Shadow", message)
+    if observation.spec.mode is Mode.HOLD:
+        message = f"plan {plan.version} is held in force: spec.mode is Hold"
+        return _true(ConditionType.PLANNED, "Hold", message)
     return _true(ConditionType.PLANNED, "InForce", f"plan {plan.version} is in force")
 
 

@@ -6,15 +6,19 @@ inherits the whole key set. So the loss and the replacement of a destination cha
 seat (endpoints), never which seat a key has (routes).
 """
 
+import enum
 import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cacheroute.domain.spec import PolicyName
+from cacheroute.planning.regime import Worth
+from cacheroute.planning.report import Verdict
 
 VERSION_LENGTH = 12
 """Hexadecimal digits of a version: 48 bits, enough to tell the plans of one RoutingPlan apart."""
+MAX_CHANGES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Seat:
         destination: who fills it; None while vacant.
         last: who filled it last, while vacant.
         vacated: since when it is vacant, seconds since the epoch; None while filled.
+        filled: since when it is filled by a replacement, seconds since the epoch; None otherwise.
+        inherited: whose keys the replacement took over.
     """
 
     index: int
@@ -34,11 +40,69 @@ class Seat:
     destination: str | None
     last: str | None = None
     vacated: float | None = None
+    filled: float | None = field(default=None, compare=False)
+    inherited: str | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
         """Who fills it, or who did."""
         return self.destination or self.last or ""
+
+
+class MoveCause(enum.StrEnum):
+    """Why a key got or lost a destination."""
+
+    LOST = "DestinationLost"
+    ADMITTED = "Admitted"
+    DROPPED = "Dropped"
+    FORCED_COLD = "RoutedCold"
+    RAISED = "CountRaised"
+    LOWERED = "CountLowered"
+    BALANCED = "Rebalanced"
+    SWAPPED = "Swapped"
+    REPLANNED = "Replanned"
+
+
+@dataclass(frozen=True, slots=True)
+class LastMove:
+    """When and why a key got its destinations as they are.
+
+    Attributes:
+        time: seconds since the epoch.
+        cause: why.
+        source: name of the destination that it left; None where it left none.
+    """
+
+    time: float
+    cause: MoveCause
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """One (key, destination) that came or went when the plan was installed; a move has both ends.
+
+    Attributes:
+        key: canonical.
+        cause: why.
+        source: name of the destination that the key left; None where it left none.
+        target: name of the destination that it got; None where it got none.
+        rate: requests/s that land on ``target``, or left ``source`` where there is no target.
+    """
+
+    key: str
+    cause: MoveCause
+    source: str | None
+    target: str | None
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What one phase of the planner did, in one line."""
+
+    name: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +114,14 @@ class Group:
         standbys: indices of the seats that take over, in order; disjoint from ``seats``.
         keys: canonical keys, bytewise order, not empty.
         rates: requests/s of each key when it was planned; evidence, not part of the version.
+        moves: when and why each key got there; evidence, empty where unknown.
     """
 
     seats: tuple[int, ...]
     standbys: tuple[int, ...]
     keys: tuple[str, ...]
     rates: tuple[float, ...] = field(compare=False)
+    moves: tuple[LastMove, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +136,18 @@ class PlanSummary:
         coverage: admitted rate / total rate, 0..1.
         imbalance: max_r(L[r]/cap_r) / mean, >= 1, or 0 without load.
         overloaded: keys whose rate exceeds what the whole fleet can carry, bytewise order, at most 20.
+        single_loss: worst imbalance after the loss of one destination; 0 where that is not known.
+        single_loss_of: name of the destination whose loss that is; empty where not known.
+        churn: 1 - Jaccard of (key, destination) pairs against the plan before, 0..1.
+        keys_moved: keys that got or lost a destination against the plan before.
+        rewarm: share of the request rate on destinations newly given to their key, 0..1.
+        threshold: rate of the last key that would be admitted from scratch, requests/s; 0 where every key fits.
+        flat_hit: predicted share of requests that find their prefix with flat routing, 0..1.
+        planned_hit: the same by plan, 0..1.
+        multiplier: predicted requests/s at the same latency against flat routing.
+        worth: whether affinity is worth it for this traffic on this fleet.
+        verdict: what became of the optional changes.
+        phases: what each phase of the planner did.
     """
 
     keys_known: int
@@ -79,6 +157,18 @@ class PlanSummary:
     coverage: float
     imbalance: float
     overloaded: tuple[str, ...] = ()
+    single_loss: float = 0.0
+    single_loss_of: str = ""
+    churn: float = 0.0
+    keys_moved: int = 0
+    rewarm: float = 0.0
+    threshold: float = 0.0
+    flat_hit: float = 0.0
+    planned_hit: float = 0.0
+    multiplier: float = 0.0
+    worth: Worth = Worth.UNKNOWN
+    verdict: Verdict = Verdict.NOTHING
+    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +183,7 @@ class Plan:
         policy: who made it.
         installed: when, seconds since the epoch.
         summary: what the planner said of it.
+        changes: what its installation changed, those with the highest rates, at most MAX_CHANGES.
     """
 
     version: str
@@ -102,6 +193,7 @@ class Plan:
     policy: PolicyName = field(compare=False)
     installed: float = field(compare=False)
     summary: PlanSummary = field(compare=False)
+    changes: tuple[KeyChange, ...] = field(default=(), compare=False)
 
     @property
     def revision(self) -> str:

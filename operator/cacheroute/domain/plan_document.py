@@ -4,15 +4,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cacheroute.domain.errors import PlanFormatError
-from cacheroute.domain.plan import Group, Plan, PlanSummary, Seat, groups_version
+from cacheroute.domain.plan import (
+    Group,
+    KeyChange,
+    LastMove,
+    MoveCause,
+    Phase,
+    Plan,
+    PlanSummary,
+    Seat,
+    groups_version,
+)
 from cacheroute.domain.spec import PolicyName
+from cacheroute.planning.regime import Worth
+from cacheroute.planning.report import Verdict
 
 FORMAT = "cacheroute.dev/plan/v1"
 
 
 def to_document(plan: Plan) -> dict[str, Any]:
     """Return the plan as JSON types; ``from_document`` gives back an equal plan."""
-    summary = plan.summary
     return {
         "format": FORMAT,
         "version": plan.version,
@@ -27,18 +38,36 @@ def to_document(plan: Plan) -> dict[str, Any]:
                 "standbys": list(group.standbys),
                 "keys": list(group.keys),
                 "rates": list(group.rates),
+                "moves": [[one.time, one.cause.value, one.source] for one in group.moves],
             }
             for group in plan.groups
         ],
-        "summary": {
-            "keysKnown": summary.keys_known,
-            "keysAdmitted": summary.keys_admitted,
-            "slotsUsed": summary.slots_used,
-            "slotsTotal": summary.slots_total,
-            "coverage": summary.coverage,
-            "imbalance": summary.imbalance,
-            "overloaded": list(summary.overloaded),
-        },
+        "changes": [[one.key, one.cause.value, one.source, one.target, one.rate] for one in plan.changes],
+        "summary": _summary_document(plan.summary),
+    }
+
+
+def _summary_document(summary: PlanSummary) -> dict[str, Any]:
+    return {
+        "keysKnown": summary.keys_known,
+        "keysAdmitted": summary.keys_admitted,
+        "slotsUsed": summary.slots_used,
+        "slotsTotal": summary.slots_total,
+        "coverage": summary.coverage,
+        "imbalance": summary.imbalance,
+        "overloaded": list(summary.overloaded),
+        "singleLoss": summary.single_loss,
+        "singleLossOf": summary.single_loss_of,
+        "churn": summary.churn,
+        "keysMoved": summary.keys_moved,
+        "rewarm": summary.rewarm,
+        "threshold": summary.threshold,
+        "flatHit": summary.flat_hit,
+        "plannedHit": summary.planned_hit,
+        "multiplier": summary.multiplier,
+        "worth": summary.worth.value,
+        "verdict": summary.verdict.value,
+        "phases": [[one.name, one.message] for one in summary.phases],
     }
 
 
@@ -80,7 +109,6 @@ def _check_seats(plan: Plan) -> None:
 
 def _plan(fields: Mapping[str, Any]) -> Plan:
     groups = tuple(_group(one) for one in fields["groups"])
-    summary = _mapping(fields["summary"], "summary")
     return Plan(
         version=groups_version(groups),
         seats=tuple(_seat(one) for one in fields["seats"]),
@@ -88,28 +116,59 @@ def _plan(fields: Mapping[str, Any]) -> Plan:
         next_seat=int(fields["nextSeat"]),
         policy=PolicyName(fields["policy"]),
         installed=float(fields["installed"]),
-        summary=PlanSummary(
-            keys_known=int(summary["keysKnown"]),
-            keys_admitted=int(summary["keysAdmitted"]),
-            slots_used=int(summary["slotsUsed"]),
-            slots_total=int(summary["slotsTotal"]),
-            coverage=float(summary["coverage"]),
-            imbalance=float(summary["imbalance"]),
-            overloaded=tuple(summary["overloaded"]),
-        ),
+        summary=_summary(_mapping(fields["summary"], "summary")),
+        changes=tuple(_change(*one) for one in fields["changes"]),
     )
+
+
+def _summary(fields: Mapping[str, Any]) -> PlanSummary:
+    return PlanSummary(
+        keys_known=int(fields["keysKnown"]),
+        keys_admitted=int(fields["keysAdmitted"]),
+        slots_used=int(fields["slotsUsed"]),
+        slots_total=int(fields["slotsTotal"]),
+        coverage=float(fields["coverage"]),
+        imbalance=float(fields["imbalance"]),
+        overloaded=_strings(fields["overloaded"]),
+        single_loss=float(fields["singleLoss"]),
+        single_loss_of=str(fields["singleLossOf"]),
+        churn=float(fields["churn"]),
+        keys_moved=int(fields["keysMoved"]),
+        rewarm=float(fields["rewarm"]),
+        threshold=float(fields["threshold"]),
+        flat_hit=float(fields["flatHit"]),
+        planned_hit=float(fields["plannedHit"]),
+        multiplier=float(fields["multiplier"]),
+        worth=Worth(fields["worth"]),
+        verdict=Verdict(fields["verdict"]),
+        phases=tuple(Phase(str(name), str(message)) for name, message in fields["phases"]),
+    )
+
+
+def _change(key: str, cause: str, source: str | None, target: str | None, rate: float) -> KeyChange:
+    return KeyChange(str(key), MoveCause(cause), _name(source), _name(target), float(rate))
+
+
+def _name(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _group(document: object) -> Group:
     fields = _mapping(document, "group")
     keys, rates = _strings(fields["keys"]), tuple(float(one) for one in fields["rates"])
-    if len(keys) != len(rates):
-        raise PlanFormatError(f"plan document: a group has {len(keys)} keys and {len(rates)} rates")
+    moves = tuple(
+        LastMove(float(time), MoveCause(cause), _name(source)) for time, cause, source in fields["moves"]
+    )
+    if len(keys) != len(rates) or len(moves) not in {0, len(keys)}:
+        raise PlanFormatError(
+            f"plan document: a group has {len(keys)} keys, {len(rates)} rates and {len(moves)} moves"
+        )
     return Group(
         seats=tuple(int(one) for one in fields["seats"]),
         standbys=tuple(int(one) for one in fields["standbys"]),
         keys=keys,
         rates=rates,
+        moves=moves,
     )
 
 
@@ -117,6 +176,8 @@ def _seat_document(seat: Seat) -> dict[str, Any]:
     document = {"index": seat.index, "pool": seat.pool, "destination": seat.destination}
     if seat.destination is None:
         document |= {"last": seat.last, "vacated": seat.vacated}
+    if seat.filled is not None:
+        document |= {"filled": seat.filled, "inherited": seat.inherited}
     return document
 
 
@@ -129,6 +190,8 @@ def _seat(document: object) -> Seat:
         destination=fields["destination"],
         last=fields.get("last"),
         vacated=None if vacated is None else float(vacated),
+        filled=None if fields.get("filled") is None else float(fields["filled"]),
+        inherited=_name(fields.get("inherited")),
     )
 
 

@@ -54,6 +54,8 @@ class Rates:
         time: when it was measured, seconds since the epoch.
         served: tokens over the same window, None where the engines do not report them.
         unusable: keys left out because the source gave them no number that is a rate.
+        prompt_tokens: float64[len(keys)], prompt tokens/s, finite, >= 0; None where the engines do not report them.
+        unkeyed_prompt_tokens: prompt tokens/s of requests without a plannable key.
     """
 
     keys: tuple[str, ...]
@@ -63,6 +65,8 @@ class Rates:
     time: float
     served: ServedTokens | None = None
     unusable: int = 0
+    prompt_tokens: NDArray[np.float64] | None = None
+    unkeyed_prompt_tokens: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,23 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from cacheroute.domain.decision import Decision, Moved, Notice, Outcome
-from cacheroute.domain.interval import next_plan
+from cacheroute.domain.interval import needs_repair, next_plan
 from cacheroute.domain.judgement import conditions
 from cacheroute.domain.movement import moved
 from cacheroute.domain.observation import Event, Observation
-from cacheroute.domain.plan import Plan
+from cacheroute.domain.plan import MoveCause, Plan
 from cacheroute.domain.rates import Rates, RatesUnavailable
 from cacheroute.domain.seating import SeatChange, changes, repair
+from cacheroute.domain.spec import Mode
+from cacheroute.planning.report import Verdict
 
 NOT_ACCEPTED = "NotAccepted"
 _WARNINGS = frozenset({Outcome.HELD})
+_CHOSEN = frozenset({"ModeHold", "CostExceedsBenefit"})
+"""Reasons for which a plan is held on purpose."""
 _NAMES = 5
 """Destinations named in one message."""
 
@@ -84,10 +90,39 @@ def _repair_message(seats: tuple[SeatChange, ...]) -> str:
 def _interval(observation: Observation, repaired: _Step, now: float) -> _Step:
     if not observation.claim.accepted:
         return _hold(repaired, NOT_ACCEPTED, observation.claim.message)
+    if observation.spec.mode is Mode.HOLD:
+        return _held_by_user(observation, repaired, now)
     rates = observation.rates
     if isinstance(rates, RatesUnavailable):
         return _hold(repaired, rates.reason, rates.message)
     return _planned(observation, repaired, rates, now)
+
+
+def _held_by_user(observation: Observation, repaired: _Step, now: float) -> _Step:
+    """Keep the plan in force; keys whose destination is gone for good get another one."""
+    before = repaired.plan
+    message = "spec.mode is Hold: the plan in force stays until that is changed"
+    if before is None:
+        return _hold(
+            repaired, "ModeHold", "spec.mode is Hold and there is no plan to hold; all keys are cold"
+        )
+    spec, fleet = observation.spec, observation.fleet
+    if not needs_repair(spec, before, fleet, now):
+        return _hold(repaired, "ModeHold", message)
+    plan = next_plan(spec, before, fleet, _rates_or_planned(observation, before), now, repairs_only=True)
+    if plan is None or plan.revision == before.revision:
+        return _hold(repaired, "ModeHold", message)
+    return _Step(plan, Outcome.REPAIRED, "DestinationRetired", _installed_message(plan))
+
+
+def _rates_or_planned(observation: Observation, plan: Plan) -> Rates:
+    """Return what is measured, or where nothing is the rates that the plan was made for."""
+    if isinstance(observation.rates, Rates):
+        return observation.rates
+    known = {key: rate for group in plan.groups for key, rate in zip(group.keys, group.rates, strict=True)}
+    keys = tuple(sorted(known))
+    values = np.array([known[key] for key in keys], dtype=np.float64)
+    return Rates(keys=keys, values=values, unkeyed=0.0, rejected=0.0, time=plan.installed)
 
 
 def _planned(observation: Observation, repaired: _Step, rates: Rates, now: float) -> _Step:
@@ -95,12 +130,26 @@ def _planned(observation: Observation, repaired: _Step, rates: Rates, now: float
     if plan is None:
         return _hold(repaired, "NoDestinations", "no destination is ready, so there is nothing to plan on")
     before = repaired.plan
-    if before is not None and plan.revision == before.revision:
-        if repaired.outcome is Outcome.REPAIRED:
-            return _Step(plan, repaired.outcome, repaired.reason, repaired.message)
-        return _Step(plan, Outcome.UNCHANGED, "RatesMeasured", f"the rates give the same plan {plan.version}")
-    reason = "FirstPlan" if before is None else "RatesChanged"
-    return _Step(plan, Outcome.INSTALLED, reason, _installed_message(plan))
+    if before is None or plan.revision != before.revision:
+        return _Step(plan, Outcome.INSTALLED, _install_reason(before, plan), _installed_message(plan))
+    if repaired.outcome is Outcome.REPAIRED:
+        return _Step(plan, repaired.outcome, repaired.reason, repaired.message)
+    if plan.summary.verdict is Verdict.HELD:
+        return _Step(plan, Outcome.HELD, "CostExceedsBenefit", _phase(plan, "verdict"))
+    return _Step(plan, Outcome.UNCHANGED, "RatesMeasured", f"the rates give the same plan {plan.version}")
+
+
+def _install_reason(before: Plan | None, after: Plan) -> str:
+    if before is None:
+        return "FirstPlan"
+    if before.policy is not after.policy:
+        return "PolicyChanged"
+    causes = {change.cause for change in after.changes}
+    if MoveCause.LOST in causes:
+        return "DestinationRetired"
+    if after.next_seat > before.next_seat:
+        return "DestinationJoined"
+    return "RateDrift"
 
 
 def _installed_message(plan: Plan) -> str:
@@ -108,8 +157,13 @@ def _installed_message(plan: Plan) -> str:
     return (
         f"plan {plan.version}: {summary.keys_admitted} of {summary.keys_known} keys on "
         f"{len(plan.by_destination())} destinations, {summary.slots_used} of {summary.slots_total} warm slots, "
-        f"{100 * summary.coverage:.0f} % of the rate, imbalance {summary.imbalance:.2f}"
+        f"{100 * summary.coverage:.0f} % of the rate, imbalance {summary.imbalance:.2f}; "
+        f"{summary.keys_moved} keys changed, {100 * summary.rewarm:.1f} % of the rate lands cold"
     )
+
+
+def _phase(plan: Plan, name: str) -> str:
+    return next((one.message for one in plan.summary.phases if one.name == name), "")
 
 
 def _hold(repaired: _Step, reason: str, message: str) -> _Step:
@@ -139,7 +193,8 @@ def _notices(observation: Observation, step: _Step) -> tuple[Notice, ...]:
         return ()
     return (
         Notice(
-            warning=step.outcome in _WARNINGS or step.reason == "DestinationLost",
+            warning=(step.outcome in _WARNINGS and step.reason not in _CHOSEN)
+            or step.reason == "DestinationLost",
             reason="PlanRefused" if step.reason == NOT_ACCEPTED else f"Plan{step.outcome}",
             message=f"{step.reason}: {step.message}",
         ),

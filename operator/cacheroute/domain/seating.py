@@ -43,7 +43,7 @@ def reseat(seats: tuple[Seat, ...], fleet: Fleet, now: float) -> tuple[Seat, ...
     settled = [_settled(seat, ready, now) for seat in seats]
     taken = {seat.destination for seat in settled}
     waiting = {name: one for name, one in ready.items() if name not in taken}
-    filled = {seat.index: seat for seat in _fill(settled, waiting)}
+    filled = {seat.index: seat for seat in _fill(settled, waiting, now)}
     return tuple(filled.get(seat.index, seat) for seat in settled)
 
 
@@ -56,7 +56,7 @@ def _settled(seat: Seat, ready: dict[str, Destination], now: float) -> Seat:
     return seat if occupant.pool == seat.pool else replace(seat, pool=occupant.pool)
 
 
-def _fill(seats: Iterable[Seat], waiting: dict[str, Destination]) -> list[Seat]:
+def _fill(seats: Iterable[Seat], waiting: dict[str, Destination], now: float) -> list[Seat]:
     """Return the vacant seats that somebody takes, filled; ``waiting`` is in the order of names."""
     vacant = sorted(
         (seat for seat in seats if seat.destination is None), key=lambda one: (one.vacated or 0, one.index)
@@ -66,7 +66,7 @@ def _fill(seats: Iterable[Seat], waiting: dict[str, Destination]) -> list[Seat]:
         for seat in vacant:
             taker = next((one for one in waiting.values() if matches(seat, one)), None)
             if taker is not None and seat.index not in {one.index for one in filled}:
-                filled.append(_seated(seat, waiting.pop(taker.name)))
+                filled.append(_seated(seat, waiting.pop(taker.name), now))
     return filled
 
 
@@ -78,8 +78,15 @@ def _is_of_pool(seat: Seat, destination: Destination) -> bool:
     return seat.pool == destination.pool
 
 
-def _seated(seat: Seat, destination: Destination) -> Seat:
-    return Seat(index=seat.index, pool=destination.pool, destination=destination.name)
+def _seated(seat: Seat, destination: Destination, now: float) -> Seat:
+    inherited = seat.last if seat.last != destination.name else None
+    return Seat(
+        index=seat.index,
+        pool=destination.pool,
+        destination=destination.name,
+        filled=now,
+        inherited=inherited,
+    )
 
 
 def changes(before: Iterable[Seat], after: Iterable[Seat]) -> tuple[SeatChange, ...]:

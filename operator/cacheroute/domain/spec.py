@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cacheroute.domain.fleet import Pool
 from cacheroute.domain.keys import KeySource
+from cacheroute.planning.options import AdmissionRule
 
 ANY_MODEL = "*"
 """Stands for every model that no other plan on the gateway claims."""
@@ -28,6 +29,8 @@ class Mode(enum.StrEnum):
     """Plan and report; every request is routed by power of two choices."""
     ACTIVE = "Active"
     """Admitted keys are routed by plan."""
+    HOLD = "Hold"
+    """The plan in force goes on routing; only what is lost for good is replaced."""
 
 
 class PolicyName(enum.StrEnum):
@@ -35,6 +38,64 @@ class PolicyName(enum.StrEnum):
 
     PAPER = "Paper"
     """Algorithm 1 of CacheRoute (arXiv 2608.19677), from scratch each interval."""
+    STABLE = "Stable"
+    """From the plan in force, with few moves that pay."""
+
+
+class Balance(enum.StrEnum):
+    """What is spread evenly over the destinations."""
+
+    REQUESTS = "Requests"
+    """Requests/s."""
+    TOKENS = "Tokens"
+    """Prompt tokens/s, as the gateway counts them."""
+
+
+class OverrideRoute(enum.StrEnum):
+    """What an override says of a key."""
+
+    COLD = "Cold"
+    """It is never admitted."""
+    ADMIT = "Admit"
+    """It is admitted before all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What the user fixed for one key.
+
+    Attributes:
+        key: canonical.
+        route: cold or admitted; None where the planner decides.
+        destinations: how many the key has when it is admitted; None where the planner decides.
+    """
+
+    key: str
+    route: OverrideRoute | None = None
+    destinations: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningSpec:
+    """How plans are made.
+
+    Attributes:
+        policy: which planner.
+        interval_seconds: the control interval, seconds.
+        max_imbalance_percent: how far above the mean a destination may be loaded, percent.
+        rewarm_budget_percent: share of the request rate that one interval may move to balance, percent.
+        hysteresis_percent: advantage of keys in force at admission, and of counts in force, percent.
+        admission: what warm slots are given for.
+        balance: what is spread evenly.
+    """
+
+    policy: PolicyName = PolicyName.STABLE
+    interval_seconds: int = 60
+    max_imbalance_percent: int = 10
+    rewarm_budget_percent: int = 5
+    hysteresis_percent: int = 20
+    admission: AdmissionRule = AdmissionRule.RATE
+    balance: Balance = Balance.REQUESTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +141,9 @@ class PlanSpec:
         key_sources: in order of preference, at least one.
         max_key_length: longer keys are cold, characters.
         rates: how rates are measured.
-        policy: which planner.
-        interval_seconds: the control interval, seconds.
+        planning: how plans are made.
         failover: what happens when a destination goes.
+        overrides: what the user fixed for single keys, unique keys.
     """
 
     ref: PlanRef
@@ -95,9 +156,9 @@ class PlanSpec:
     mode: Mode = Mode.ACTIVE
     max_key_length: int = 128
     rates: RatesSpec = RatesSpec()
-    policy: PolicyName = PolicyName.PAPER
-    interval_seconds: int = 60
+    planning: PlanningSpec = PlanningSpec()
     failover: FailoverSpec = FailoverSpec()
+    overrides: tuple[Override, ...] = ()
 
     def pool(self, name: str) -> Pool:
         """Return the pool called ``name``; KeyError where the spec has none."""

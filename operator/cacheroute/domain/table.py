@@ -77,7 +77,7 @@ class RoutingTable:
 
 def routing_table(spec: PlanSpec, plan: Plan | None, fleet: Fleet) -> RoutingTable:
     """Compile the plan in force and the observed destinations into the gateway's table."""
-    routed = plan if plan is not None and spec.mode is Mode.ACTIVE else None
+    routed = plan if plan is not None and spec.mode is not Mode.SHADOW else None
     seats = {name: seat.index for name, seat in routed.by_destination().items()} if routed else {}
     return RoutingTable(
         ref=spec.ref,

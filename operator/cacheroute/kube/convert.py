@@ -112,9 +112,9 @@ def _spec(ref: PlanRef, metadata: Mapping[str, Any], model: SpecModel) -> PlanSp
         mode=model.mode,
         max_key_length=model.keys.max_length,
         rates=_rates(model.rates),
-        policy=model.planning.policy,
-        interval_seconds=model.planning.interval_seconds,
+        planning=model.planning.to_spec(),
         failover=_failover(model.failover),
+        overrides=tuple(one.to_override() for one in model.overrides),
     )
 
 

@@ -4,23 +4,25 @@ import re
 from decimal import Decimal
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from cacheroute.domain.fleet import Pool
 from cacheroute.domain.keys import KEY_PUNCTUATION
-from cacheroute.domain.spec import ANY_MODEL, FailoverSpec, Mode, PolicyName, RatesSpec
+from cacheroute.domain.spec import ANY_MODEL, FailoverSpec, Mode, RatesSpec
 from cacheroute.kube.models_keys import KeysModel
+from cacheroute.kube.models_planning import OverrideModel, PlanningModel
 from cacheroute.kube.models_selector import PodSelectorModel, SelectorModel
-from cacheroute.kube.schema import DnsLabel, Model, list_type, rule, rules
+from cacheroute.kube.schema import DnsLabel, Integer, Model, list_type, rule, rules
+from cacheroute.planning.options import AdmissionRule
 
 _RATES, _FAILOVER = RatesSpec(), FailoverSpec()
 _STAR_ALONE = "'*' stands for every model, so it must be the only one"
 _QUANTITY = 'must be a quantity above 0 and at most 1M, such as "2.5" or "500m"'
 _WINDOW = "rates.windowSeconds must be at least planning.intervalSeconds, else a plan misses traffic"
+_TOKENS = "planning.admission Bytes needs capacity.kvCacheTokens in every pool of nodePools"
 _MAX_RATE = Decimal(1_000_000)
 _SUFFIXES = {"m": Decimal("0.001"), "": Decimal(1), "k": Decimal(1000), "M": Decimal(1_000_000)}
 
-Integer = Annotated[int, Strict()]
 ModelName = Annotated[
     str,
     Field(min_length=1, max_length=256, pattern=rf"^(\*|[A-Za-z0-9{re.escape(KEY_PUNCTUATION)}]+)$"),
@@ -66,6 +68,13 @@ class CapacityModel(Model):
     warm_prefixes: Integer = Field(
         ge=0, le=1_000_000, description="Prefixes that fit into the KV cache of one destination at a time."
     )
+    kv_cache_tokens: Integer | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000_000,
+        description="Tokens that fit into the KV cache of one destination, as vLLM logs it at its start; needed with "
+        "planning.admission Bytes.",
+    )
 
     @field_validator("requests_per_second")
     @classmethod
@@ -88,7 +97,7 @@ class NodePoolModel(Model):
     def to_pool(self) -> Pool:
         """Return the pool as a value."""
         rate = float(quantity(self.capacity.requests_per_second))
-        return Pool(self.name, rate, self.capacity.warm_prefixes)
+        return Pool(self.name, rate, self.capacity.warm_prefixes, self.capacity.kv_cache_tokens)
 
 
 class RatesModel(Model):
@@ -102,18 +111,6 @@ class RatesModel(Model):
         ge=0,
         le=100,
         description="Share of the connected proxies whose counters must be there; with fewer the plan in force stays.",
-    )
-
-
-class PlanningModel(Model):
-    """How plans are made."""
-
-    policy: PolicyName = Field(
-        default=PolicyName.PAPER,
-        description="Paper: Algorithm 1 of CacheRoute, from scratch each interval.",
-    )
-    interval_seconds: Integer = Field(
-        default=60, ge=1, le=3600, description="Time from one plan to the next, seconds."
     )
 
 
@@ -144,7 +141,13 @@ class SpecModel(Model):
     """What is planned, on which pods, and how."""
 
     model_config = ConfigDict(
-        json_schema_extra=rules(rule("self.rates.windowSeconds >= self.planning.intervalSeconds", _WINDOW))
+        json_schema_extra=rules(
+            rule("self.rates.windowSeconds >= self.planning.intervalSeconds", _WINDOW),
+            rule(
+                "self.planning.admission != 'Bytes' || self.nodePools.all(p, has(p.capacity.kvCacheTokens))",
+                _TOKENS,
+            ),
+        )
     )
 
     gateway: DnsLabel = Field(
@@ -161,7 +164,8 @@ class SpecModel(Model):
     mode: Mode = Field(
         default=Mode.ACTIVE,
         description="Active routes by plan. Shadow plans and reports only; every request goes to the less loaded "
-        "of two random destinations.",
+        "of two random destinations. Hold keeps the plan in force; only destinations that are gone for good are "
+        "replaced.",
     )
     destinations: DestinationsModel = Field(description="The pods that serve.")
     node_pools: tuple[NodePoolModel, ...] = Field(
@@ -187,6 +191,13 @@ class SpecModel(Model):
         json_schema_extra={"default": {}},
     )
 
+    overrides: tuple[OverrideModel, ...] = Field(
+        default=(),
+        max_length=256,
+        description="What is fixed for single keys, whatever their rates.",
+        json_schema_extra=list_type("map", "key"),
+    )
+
     @field_validator("models")
     @classmethod
     def _star_alone(cls, models: tuple[str, ...]) -> tuple[str, ...]:
@@ -210,3 +221,19 @@ class SpecModel(Model):
         if self.rates.window_seconds < self.planning.interval_seconds:
             raise ValueError(_WINDOW)
         return self
+
+    @model_validator(mode="after")
+    def _tokens_are_known(self) -> Self:
+        by_bytes = self.planning.admission is AdmissionRule.BYTES
+        if by_bytes and any(pool.capacity.kv_cache_tokens is None for pool in self.node_pools):
+            raise ValueError(_TOKENS)
+        return self
+
+    @field_validator("overrides")
+    @classmethod
+    def _unique_keys(cls, overrides: tuple[OverrideModel, ...]) -> tuple[OverrideModel, ...]:
+        keys = [one.key for one in overrides]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise ValueError(f"key {twice!r} stands there twice; keys are unique")
+        return overrides

@@ -51,6 +51,19 @@ class MovedModel(Model):
     )
 
 
+class PredictedModel(Model):
+    """Is affinity worth it here? A model's answer; a measurement is what decides."""
+
+    worth: Text = Field(description="WorthIt, FlatIsWarm, TooSparse, ImbalanceEatsGain or Unknown.")
+    flat_hit_percent: Decimal = Field(
+        description="Requests that would find their prefix with flat routing, percent."
+    )
+    planned_hit_percent: Decimal = Field(description="Requests that find their prefix by plan, percent.")
+    capacity_multiplier: Decimal = Field(
+        description="Requests per second at the same latency, against flat routing."
+    )
+
+
 class PlanModel(Model):
     """The plan in force."""
 
@@ -63,6 +76,12 @@ class PlanModel(Model):
         description="Share of the request rate that has planned destinations, percent."
     )
     imbalance: Decimal = Field(description="Highest planned load over the mean; 1 is level.")
+    worst_single_loss_imbalance: Decimal | None = Field(
+        default=None, description="The worst imbalance after the loss of any one destination."
+    )
+    predicted: PredictedModel | None = Field(
+        default=None, description="What a model of the caches expects of this traffic on this fleet."
+    )
     moved: MovedModel = Field(description="What the last change moved.")
 
 

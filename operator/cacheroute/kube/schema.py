@@ -15,6 +15,8 @@ class Model(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
 
+Integer = Annotated[int, Strict()]
+"""An integer in spec; 1.0 and "1" are none."""
 Count = Annotated[int, Strict(), Field(ge=0)]
 """A number of things in status."""
 Text = Annotated[str, Field(max_length=256)]

@@ -8,7 +8,7 @@ from cacheroute.domain.conditions import Condition
 from cacheroute.domain.decision import Outcome
 from cacheroute.domain.fleet import DestinationState
 from cacheroute.domain.gateways import GatewayStatus
-from cacheroute.domain.plan import Plan
+from cacheroute.domain.plan import Plan, PlanSummary
 from cacheroute.domain.rates import ServedTokens
 from cacheroute.domain.status import LastDecision, PlanStatus, TopKey
 from cacheroute.kube.models_status import (
@@ -20,11 +20,13 @@ from cacheroute.kube.models_status import (
     LastDecisionModel,
     MovedModel,
     PlanModel,
+    PredictedModel,
     ServedModel,
     SlotsModel,
     StatusModel,
     TopKeyModel,
 )
+from cacheroute.planning.regime import Worth
 
 Document = Mapping[str, Any]
 _MAX_DESTINATIONS = 64
@@ -98,7 +100,20 @@ def _plan(plan: Plan, moved: MovedModel) -> PlanModel:
         slots=SlotsModel(used=summary.slots_used, total=summary.slots_total),
         coverage_percent=int(100 * summary.coverage),
         imbalance=f"{summary.imbalance:.2f}",
+        worst_single_loss_imbalance=f"{summary.single_loss:.2f}" if summary.single_loss_of else None,
+        predicted=_predicted(summary),
         moved=moved,
+    )
+
+
+def _predicted(summary: PlanSummary) -> PredictedModel | None:
+    if summary.worth is Worth.UNKNOWN:
+        return None
+    return PredictedModel(
+        worth=summary.worth,
+        flat_hit_percent=f"{100 * summary.flat_hit:.1f}",
+        planned_hit_percent=f"{100 * summary.planned_hit:.1f}",
+        capacity_multiplier=f"{summary.multiplier:.2f}",
     )
 
 

@@ -1,0 +1,138 @@
+"""The planner's report in words: one line for each phase, one cause for each key. Printed as it is everywhere."""
+
+from collections.abc import Mapping, Sequence
+
+from cacheroute.domain.plan import MAX_CHANGES, KeyChange, MoveCause, Phase
+from cacheroute.planning.regime import Regime, Worth
+from cacheroute.planning.report import Cause, Changes, PlanReport, Stop, Verdict
+
+CAUSES: Mapping[Cause, MoveCause] = {
+    Cause.LOST: MoveCause.LOST,
+    Cause.ADMITTED: MoveCause.ADMITTED,
+    Cause.DROPPED: MoveCause.DROPPED,
+    Cause.FORCED_COLD: MoveCause.FORCED_COLD,
+    Cause.RAISED: MoveCause.RAISED,
+    Cause.LOWERED: MoveCause.LOWERED,
+    Cause.BALANCED: MoveCause.BALANCED,
+    Cause.SWAPPED: MoveCause.SWAPPED,
+    Cause.REPLANNED: MoveCause.REPLANNED,
+}
+
+EXPLANATIONS: Mapping[MoveCause, str] = {
+    MoveCause.LOST: "its destination was gone for good",
+    MoveCause.ADMITTED: "its rate was high enough for a warm slot, or the user admits it",
+    MoveCause.DROPPED: "its warm slot went to a key with a higher rate, or there are fewer slots",
+    MoveCause.FORCED_COLD: "spec.overrides routes it cold",
+    MoveCause.RAISED: "its rate exceeded the capacity of its destinations",
+    MoveCause.LOWERED: "fewer destinations are enough for its rate",
+    MoveCause.BALANCED: "its destination was above the allowed imbalance",
+    MoveCause.SWAPPED: "it changed places with another key to relieve a destination above the allowed imbalance",
+    MoveCause.REPLANNED: "policy Paper plans from scratch",
+}
+
+_STOPS: Mapping[Stop, str] = {
+    Stop.BALANCED: "no destination is above the allowed imbalance",
+    Stop.BUDGET: "the rewarm budget is spent",
+    Stop.NO_MOVE: "no move or swap lowers the hottest destination",
+    Stop.NOT_TRIED: "not tried",
+}
+
+_WORTH: Mapping[Worth, str] = {
+    Worth.UNKNOWN: "no traffic to judge by",
+    Worth.WORTH_IT: "affinity is worth it",
+    Worth.ALL_WARM: "flat routing keeps the prefixes warm everywhere, affinity gains little",
+    Worth.TOO_SPARSE: "prefixes come back too seldom to be found anywhere",
+    Worth.IMBALANCED: "the imbalance costs more than affinity gains",
+}
+
+
+def phases(report: PlanReport, names: Sequence[str]) -> tuple[Phase, ...]:
+    """Return what each phase did, in order; ``names`` are those of the destinations."""
+    changes = report.changes
+    return (
+        Phase("retire", f"{changes.count(Cause.LOST)} keys re-placed from destinations that are gone"),
+        Phase("admit", _admitted(report)),
+        Phase("count", _counted(changes)),
+        Phase("rebalance", _rebalanced(report)),
+        Phase("standby", _standbys(report, names)),
+        Phase("verdict", _verdict(report)),
+        Phase("regime", regime_line(report.regime)),
+    )
+
+
+def _admitted(report: PlanReport) -> str:
+    changes, admission = report.changes, report.admission
+    line = f"{changes.count(Cause.ADMITTED)} admitted, {changes.count(Cause.DROPPED)} dropped"
+    forced = changes.count(Cause.FORCED_COLD)
+    line += f", {forced} routed cold by override" if forced else ""
+    if admission.threshold > 0:
+        line += f"; from scratch the last one would have {admission.threshold:.4g} requests/s"
+    if admission.withheld:
+        line += f", {admission.withheld} wait outside because no key in force is weak enough to give way"
+    return line
+
+
+def _counted(changes: Changes) -> str:
+    return f"{changes.count(Cause.RAISED)} keys got more destinations, {changes.count(Cause.LOWERED)} fewer"
+
+
+def _rebalanced(report: PlanReport) -> str:
+    done = report.rebalance
+    if done.stop is Stop.NOT_TRIED:
+        return _STOPS[done.stop]
+    moved = f"{done.moves} moves and {done.swaps} swaps, {done.moved_rate:.4g} requests/s"
+    return f"{moved}: imbalance {done.before:.3f} to {done.after:.3f}; {_STOPS[done.stop]}"
+
+
+def _standbys(report: PlanReport, names: Sequence[str]) -> str:
+    loss = report.loss
+    if loss.destination < 0:
+        return f"{loss.keys} keys without a standby"
+    line = f"{loss.changed} changed; the worst single loss, {names[loss.destination]}, leaves imbalance "
+    line += f"{loss.imbalance:.3f}"
+    return line + (f"; {loss.keys} keys have no standby" if loss.keys else "")
+
+
+def _verdict(report: PlanReport) -> str:
+    verdict = report.verdict
+    if verdict.verdict is Verdict.NOTHING:
+        return "nothing optional to change"
+    if verdict.keys == 0:
+        return "installed"
+    return (
+        f"{verdict.verdict.lower()}: optional changes of {verdict.keys} keys spare {verdict.benefit:.4g} requests "
+        f"in the next interval and cost {verdict.cost:.4g} cold prefills"
+    )
+
+
+def regime_line(regime: Regime) -> str:
+    """Return the diagnosis in one line."""
+    if regime.worth is Worth.UNKNOWN:
+        return _WORTH[regime.worth]
+    return (
+        f"{_WORTH[regime.worth]}: predicted prefix hits {100 * regime.flat_hit:.1f} % flat, "
+        f"{100 * regime.planned_hit:.1f} % planned, capacity x {regime.multiplier:.2f}"
+    )
+
+
+def key_changes(changes: Changes, keys: Sequence[str], names: Sequence[str]) -> tuple[KeyChange, ...]:
+    """Return the changes with names, highest rate first, ties by key; at most MAX_CHANGES."""
+    rows = zip(
+        changes.rate.tolist(),
+        changes.key.tolist(),
+        changes.cause.tolist(),
+        changes.source.tolist(),
+        changes.target.tolist(),
+        strict=True,
+    )
+    first = sorted(rows, key=lambda row: (-row[0], row[1]))[:MAX_CHANGES]
+    return tuple(
+        KeyChange(
+            key=keys[key],
+            cause=CAUSES[Cause(cause)],
+            source=names[source] if source >= 0 else None,
+            target=names[target] if target >= 0 else None,
+            rate=rate,
+        )
+        for rate, key, cause, source, target in first
+    )
