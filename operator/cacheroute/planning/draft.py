@@ -29,6 +29,7 @@ class Draft:
         skipped: keys refused while slots were left.
         admission: what phase 2 did.
         rebalance: what phase 5 did.
+        relief: requests/s that phase 5 took from destinations above the allowed load.
         moved_because: int8[B], Cause of a change of place, 0 for none.
         counted_because: int8[B], Cause of a change of the count, 0 for none.
     """
@@ -41,6 +42,7 @@ class Draft:
     skipped: int
     admission: AdmissionReport
     rebalance: RebalanceReport
+    relief: float
     moved_because: NDArray[np.int8]
     counted_because: NDArray[np.int8]
 
@@ -68,10 +70,11 @@ def draft(
     resized, counted_because = resize(retired, admission, wanted, demand, fleet)
     placed, newcomers = place_newcomers(resized, admission, wanted, demand, fleet)
     counted_because[newcomers] = Cause.ADMITTED
-    pairs, report = placed, RebalanceReport()
+    pairs, report, relief = placed, RebalanceReport(), 0.0
     if adapt:
         outcome = _rebalance(placed, retired, (newcomers, lost), demand, fleet, options)
         pairs, report = outcome.pairs, outcome.report
+        relief = _relief(placed, pairs, demand, fleet, options)
         for keys, cause in ((outcome.moved, Cause.BALANCED), (outcome.swapped, Cause.SWAPPED)):
             untold = keys[(moved_because[keys] == 0) & (counted_because[keys] != Cause.ADMITTED)]
             moved_because[untold] = cause
@@ -84,9 +87,21 @@ def draft(
         skipped=admission.skipped,
         admission=AdmissionReport(admission.threshold, admission.withheld),
         rebalance=report,
+        relief=relief,
         moved_because=moved_because,
         counted_because=counted_because,
     )
+
+
+def _relief(before: Pairs, after: Pairs, demand: Demand, fleet: Fleet, options: StableOptions) -> float:
+    """Return by how much less is above the allowed load, requests/s."""
+    cost = float(demand.cost.sum()) + demand.unkeyed_cost
+    if cost <= 0 or before is after:
+        return 0.0
+    ceiling = ceilings(before, demand, fleet, 1.0 + options.imbalance)
+    excess = [np.maximum(loads(one, demand, fleet) - ceiling, 0.0).sum() for one in (before, after)]
+    requests = (float(demand.rate.sum()) + demand.unkeyed) / cost
+    return max(float(excess[0] - excess[1]), 0.0) * requests
 
 
 def _admit(

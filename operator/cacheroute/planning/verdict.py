@@ -4,7 +4,7 @@ import numpy as np
 
 from cacheroute.planning.draft import Draft
 from cacheroute.planning.options import StableOptions
-from cacheroute.planning.pairs import covered, shares
+from cacheroute.planning.pairs import Pairs, covered, shares
 from cacheroute.planning.regime import Regime
 from cacheroute.planning.report import Verdict, VerdictReport
 
@@ -12,37 +12,40 @@ from cacheroute.planning.report import Verdict, VerdictReport
 def weigh(draft: Draft, kept: Draft, regime: Regime, options: StableOptions) -> VerdictReport:
     """Compare what the optional changes spare and cost within one interval, in requests.
 
-    A key that moves pays with the first request at its new place, as far as that one would have found its prefix at
-    the old one.
+    Spared are: requests that find their prefix by the plan and would not with flat routing; those beyond the
+    capacity of their key's destinations; those that rebalancing takes from destinations above the allowed load. A
+    key in force that moves pays with the first request at its new place, as far as that one would have found its
+    prefix at the old one. A key that was cold pays nothing: it is warm nowhere in particular.
     """
-    benefit = options.interval * (_served_well(draft, regime, options) - _served_well(kept, regime, options))
+    benefit = _served_well(draft, regime) - _served_well(kept, regime) + draft.relief
     size, demand = draft.fleet.size, draft.demand
-    added = ~kept.pairs.has(draft.pairs.key, draft.pairs.destination, size)
-    key = draft.pairs.key[added]
-    arriving = options.interval * shares(draft.pairs, demand.rate, draft.fleet)[added]
-    former = kept.pairs.counts()[key]
-    found = regime.hit(demand.rate[key], np.where(former > 0, former, size), planned=former > 0)
-    cost = float((np.minimum(arriving, 1.0) * found).sum())
-    moving = np.concatenate(
-        (key, kept.pairs.key[~draft.pairs.has(kept.pairs.key, kept.pairs.destination, size)])
+    former = kept.pairs.counts()
+    arrived = ~kept.pairs.has(draft.pairs.key, draft.pairs.destination, size) & (former[draft.pairs.key] > 0)
+    key = draft.pairs.key[arrived]
+    first = np.minimum(options.interval * shares(draft.pairs, demand.rate, draft.fleet)[arrived], 1.0)
+    found = regime.hit(demand.rate[key], former[key], planned=np.ones(key.size, dtype=np.bool_))
+    cost = float((first * found).sum())
+    pays = cost == 0 or options.interval * benefit > cost
+    return VerdictReport(
+        Verdict.INSTALLED if pays else Verdict.HELD,
+        options.interval * benefit,
+        cost,
+        _changed(draft.pairs, kept.pairs, size),
     )
-    verdict = Verdict.INSTALLED if benefit > cost else Verdict.HELD
-    return VerdictReport(verdict, benefit, cost, int(np.unique(moving).size))
 
 
-def _served_well(draft: Draft, regime: Regime, options: StableOptions) -> float:
-    """Return requests/s that gain a hit by the plan, less those beyond the allowed load or a key's capacity."""
-    demand, fleet, pairs = draft.demand, draft.fleet, draft.pairs
-    count = pairs.counts()
+def _changed(after: Pairs, before: Pairs, size: int) -> int:
+    """Return how many keys have other destinations."""
+    came = after.key[~before.has(after.key, after.destination, size)]
+    went = before.key[~after.has(before.key, before.destination, size)]
+    return int(np.unique(np.concatenate((came, went))).size)
+
+
+def _served_well(draft: Draft, regime: Regime) -> float:
+    """Return requests/s that gain a hit by the plan, less those beyond the capacity of their key's destinations."""
+    count = draft.pairs.counts()
     admitted = np.flatnonzero(count)
-    rate = demand.rate[admitted]
-    hits = float((rate * regime.gain(rate, count[admitted], fleet.size)).sum())
-    uncovered = np.maximum(rate - covered(pairs, fleet)[admitted], 0.0).sum()
-    capacity = fleet.capacity * fleet.present
-    whole, cost = float(capacity.sum()), float(draft.load.sum())
-    if whole <= 0 or cost <= 0:
-        return hits - float(uncovered)
-    allowed = (1.0 + options.imbalance) * (cost / whole) * capacity
-    excess = float(np.maximum(draft.load - allowed, 0.0).sum())
-    requests = (float(demand.rate.sum()) + demand.unkeyed) / cost
-    return hits - float(uncovered) - excess * requests
+    rate = draft.demand.rate[admitted]
+    hits = float((rate * regime.gain(rate, count[admitted], draft.fleet.size)).sum())
+    beyond = np.maximum(rate - covered(draft.pairs, draft.fleet)[admitted], 0.0)
+    return hits - float(beyond.sum())
