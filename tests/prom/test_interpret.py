@@ -99,3 +99,19 @@ def test_malformed_answers_are_refused(answer: object) -> None:
 def test_two_values_for_one_question_are_refused() -> None:
     with pytest.raises(AnswerError, match="one value"):
         scalar([{"metric": {}, "value": [1, "1"]}, {"metric": {}, "value": [1, "2"]}])
+
+
+def test_tokens_are_in_the_order_of_the_keys_and_others_are_unkeyed() -> None:
+    numbers = Measured(
+        {"a": 1.0, "b": 2.0, "": 1.0},
+        1,
+        prompt_tokens=1.0,
+        cached_tokens=0.0,
+        time=0.0,
+        tokens_by_key={"b": 200.0, "": 50.0, "gone": 5.0, "a": float("nan")},
+    )
+    measured = outcome(spec(), numbers, 1, "here")
+    assert isinstance(measured, Rates)
+    assert measured.prompt_tokens is not None
+    assert measured.prompt_tokens.tolist() == [0.0, 200.0]
+    assert measured.unkeyed_prompt_tokens == 55.0

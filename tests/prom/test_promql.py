@@ -43,3 +43,10 @@ def test_queries() -> None:
 def test_a_hostile_name_stays_inside_its_literal() -> None:
     hostile = replace(spec(), ref=PlanRef("n", 'p"} or up or x{y="'))
     assert promql.key_rates(hostile).count('\\"') == 2
+
+
+def test_tokens_of_each_key_are_asked_by_key() -> None:
+    assert (
+        promql.key_tokens(spec())
+        == 'sum by (routing_key) (rate(envoy_cacheroute_prompt_tokens{plan="inference/llama"}[300s]))'
+    )

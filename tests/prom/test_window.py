@@ -13,7 +13,9 @@ PLAN = "inference/llama"
 
 
 def counters(**requests: float) -> dict[str, PlanCounters]:
-    return {PLAN: PlanCounters(dict(requests), prompt_tokens=10 * sum(requests.values()))}
+    return {
+        PLAN: PlanCounters(dict(requests), prompt_tokens={key: 10 * value for key, value in requests.items()})
+    }
 
 
 def test_growth_needs_two_samples() -> None:
@@ -80,7 +82,7 @@ def test_counters_are_read_from_exposition_text() -> None:
     )
     read = read_counters("\n".join(lines))
     assert read["n/p"].requests == {"a": 5, 'b,plan="q/q",routing_key="z': 4}
-    assert (read["n/p"].prompt_tokens, read["n/p"].cached_tokens) == (1200, 1100)
+    assert (read["n/p"].prompt_tokens, read["n/p"].cached_tokens) == ({"a": 1200}, 1100)
     assert read['n/"p\\'].requests == {"x{,}= 1": 1000}
 
 
@@ -96,6 +98,8 @@ async def test_rates_of_two_gateways_add_up() -> None:
     assert dict(zip(measured.keys, measured.values.tolist(), strict=True)) == pytest.approx(
         {"x": 3.0, "y": 0.5}
     )
+    assert measured.prompt_tokens is not None
+    assert measured.prompt_tokens.tolist() == pytest.approx([30.0, 5.0])
 
 
 async def test_a_gateway_that_went_counts_for_the_whole_window_and_reports_no_more() -> None:

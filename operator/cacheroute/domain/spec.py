@@ -160,6 +160,11 @@ class PlanSpec:
     failover: FailoverSpec = FailoverSpec()
     overrides: tuple[Override, ...] = ()
 
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether the planner looks at the prompt tokens of each key."""
+        return self.planning.balance is Balance.TOKENS or self.planning.admission is AdmissionRule.BYTES
+
     def pool(self, name: str) -> Pool:
         """Return the pool called ``name``; KeyError where the spec has none."""
         return next(pool for pool in self.pools if pool.name == name)

@@ -98,10 +98,14 @@ def _relief(before: Pairs, after: Pairs, demand: Demand, fleet: Fleet, options: 
     cost = float(demand.cost.sum()) + demand.unkeyed_cost
     if cost <= 0 or before is after:
         return 0.0
-    ceiling = ceilings(before, demand, fleet, 1.0 + options.imbalance)
+    ceiling = ceilings(before, demand, fleet, _limit(fleet, options))
     excess = [np.maximum(loads(one, demand, fleet) - ceiling, 0.0).sum() for one in (before, after)]
     requests = (float(demand.rate.sum()) + demand.unkeyed) / cost
     return max(float(excess[0] - excess[1]), 0.0) * requests
+
+
+def _limit(fleet: Fleet, options: StableOptions) -> float:
+    return 1.0 + options.imbalance if fleet.present.all() else options.loss_limit
 
 
 def _admit(
@@ -122,7 +126,8 @@ def _rebalance(
     """Rebalance, with what raised counts move taken from the budget.
 
     In an interval that lost a destination only its keys move, and in one that got destinations keys move only to
-    these; the next interval is free again. ``keys`` are the newcomers and those that lost a destination.
+    these; the next interval is free again. While a destination is absent, and its replacement may come, the
+    imbalance that is accepted after a loss is the limit. ``keys`` are the newcomers and those that lost a destination.
     """
     newcomers, lost = keys
     free = np.zeros(demand.size, dtype=np.bool_)
@@ -134,7 +139,7 @@ def _rebalance(
     raised = float(shares(placed, demand.rate, fleet)[added].sum())
     total = float(demand.rate.sum()) + demand.unkeyed
     freedom = Freedom(
-        ceiling=ceilings(placed, demand, fleet, 1.0 + options.imbalance),
+        ceiling=ceilings(placed, demand, fleet, _limit(fleet, options)),
         budget=max(options.budget * total - raised, 0.0) if options.budget < 1 else np.inf,
         free=free,
         anywhere=np.ones_like(anywhere) if unrestricted else anywhere,

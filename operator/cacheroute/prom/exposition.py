@@ -37,12 +37,12 @@ class PlanCounters:
 
     Attributes:
         requests: by the value of the label of the key.
-        prompt_tokens: of all keys.
+        prompt_tokens: likewise.
         cached_tokens: of all keys.
     """
 
     requests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    prompt_tokens: float = 0.0
+    prompt_tokens: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     cached_tokens: float = 0.0
 
 
@@ -55,7 +55,7 @@ def read_counters(text: str) -> dict[str, PlanCounters]:
         if name == REQUESTS:
             counters.requests[_value(_KEY, labels)] += float(value)
         elif name == PROMPT_TOKENS:
-            counters.prompt_tokens += float(value)
+            counters.prompt_tokens[_value(_KEY, labels)] += float(value)
         else:
             counters.cached_tokens += float(value)
     return plans

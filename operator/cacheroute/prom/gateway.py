@@ -1,6 +1,7 @@
 """Rates from the gateways' own counters: standalone mode needs no Prometheus."""
 
 import asyncio
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -131,13 +132,17 @@ async def _page(session: aiohttp.ClientSession, url: str) -> bytes:
 def _sum(parts: Sequence[tuple[Growth, float]], reporting: int, now: float) -> Measured:
     """Add up what proxies counted, each over its own seconds."""
     by_key: dict[str, float] = defaultdict(float)
+    tokens: dict[str, float] = defaultdict(float)
     for growth, seconds in parts:
         for key, value in growth.requests.items():
             by_key[key] += value / seconds
+        for key, value in growth.prompt_tokens.items():
+            tokens[key] += value / seconds
     return Measured(
         by_key=by_key,
         reporting=reporting,
-        prompt_tokens=sum(growth.prompt_tokens for growth, _ in parts),
+        prompt_tokens=math.fsum(sum(growth.prompt_tokens.values()) for growth, _ in parts),
         cached_tokens=sum(growth.cached_tokens for growth, _ in parts),
         time=now,
+        tokens_by_key=tokens,
     )

@@ -2,10 +2,12 @@
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cacheroute.domain.keys import canonical_key
 from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason, RatesUnavailable, ServedTokens
@@ -22,6 +24,11 @@ class AnswerError(ValueError):
     """An answer is not what the HTTP API of Prometheus promises; the message says where."""
 
 
+class _Tokens(TypedDict, total=False):
+    prompt_tokens: NDArray[np.float64]
+    unkeyed_prompt_tokens: float
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Numbers of one plan, from whichever source.
@@ -32,6 +39,7 @@ class Measured:
         prompt_tokens: over the window; None where unknown.
         cached_tokens: over the window; None where unknown.
         time: when, seconds since the epoch.
+        tokens_by_key: prompt tokens/s by the value of the label of the key; None where they were not asked for.
     """
 
     by_key: Mapping[str, float]
@@ -39,6 +47,7 @@ class Measured:
     prompt_tokens: float | None
     cached_tokens: float | None
     time: float
+    tokens_by_key: Mapping[str, float] | None = None
 
 
 def outcome(spec: PlanSpec, measured: Measured, proxies: int, source: str) -> RatesOutcome:
@@ -94,7 +103,19 @@ def _rates(spec: PlanSpec, measured: Measured, usable: Mapping[str, float]) -> R
         time=measured.time,
         served=_served(spec, measured),
         unusable=len(measured.by_key) - len(usable),
+        **_tokens(keys, measured.tokens_by_key),
     )
+
+
+def _tokens(keys: Sequence[str], by_key: Mapping[str, float] | None) -> _Tokens:
+    """Return the prompt tokens/s of the keys and of all others; a key without a number has none reported."""
+    if not by_key:
+        return {}
+    usable = {key: value for key, value in by_key.items() if math.isfinite(value) and value >= 0}
+    return {
+        "prompt_tokens": np.array([usable.get(key, 0.0) for key in keys], dtype=np.float64),
+        "unkeyed_prompt_tokens": math.fsum(usable[key] for key in usable.keys() - set(keys)),
+    }
 
 
 def _most_asked(plannable: set[str], usable: Mapping[str, float]) -> Iterable[str]:

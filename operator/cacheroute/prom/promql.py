@@ -24,6 +24,11 @@ def key_rates(spec: PlanSpec) -> str:
     return f"sum by ({LABEL_KEY}) (rate({_series(REQUESTS, spec)}[{spec.rates.window_seconds}s]))"
 
 
+def key_tokens(spec: PlanSpec) -> str:
+    """Ask for the prompt tokens of each key of a plan, tokens/s."""
+    return f"sum by ({LABEL_KEY}) (rate({_series(PROMPT_TOKENS, spec)}[{spec.rates.window_seconds}s]))"
+
+
 def reporting_proxies(spec: PlanSpec) -> str:
     """Ask how many proxies of a plan's gateway are scraped now."""
     return f"count({exported(LIVE)}{{{LABEL_GATEWAY}={quoted(spec.gateway)}}} == 1)"

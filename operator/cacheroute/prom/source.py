@@ -161,6 +161,9 @@ class PrometheusRates:
                 prompt_tokens=scalar(client.custom_query(promql.prompt_tokens(spec))),
                 cached_tokens=scalar(client.custom_query(promql.cached_tokens(spec))),
                 time=time.time(),
+                tokens_by_key=vector(client.custom_query(promql.key_tokens(spec)))
+                if spec.needs_tokens
+                else None,
             )
 
     def _session(self) -> requests.Session:

@@ -1,6 +1,6 @@
 """Counters over time → rates over a window; a counter that falls was reset and starts again from 0."""
 
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
 from cacheroute.prom.exposition import PlanCounters
@@ -15,14 +15,14 @@ class Growth:
 
     Attributes:
         requests: by the value of the label of the key.
-        prompt_tokens: number.
+        prompt_tokens: likewise.
         cached_tokens: number.
         start: of the first step, seconds.
         end: of the last step, seconds; later than ``start``.
     """
 
     requests: dict[str, float]
-    prompt_tokens: float
+    prompt_tokens: dict[str, float]
     cached_tokens: float
     start: float
     end: float
@@ -71,19 +71,25 @@ class CounterWindow:
         for step in steps:
             _add(total, step.plans.get(plan))
         start, end = steps[0].start, steps[-1].end
-        return Growth(dict(total.requests), total.prompt_tokens, total.cached_tokens, start, end)
+        return Growth(dict(total.requests), dict(total.prompt_tokens), total.cached_tokens, start, end)
 
 
 def _grown(before: PlanCounters | None, now: PlanCounters) -> PlanCounters:
     """Return what was counted since ``before``, a new key from 0; only keys that grew are kept."""
     former = before or PlanCounters()
-    grown = PlanCounters()
-    for key, value in now.requests.items():
-        delta = _delta(former.requests.get(key, 0.0), value)
+    return PlanCounters(
+        requests=_grown_by_key(former.requests, now.requests),
+        prompt_tokens=_grown_by_key(former.prompt_tokens, now.prompt_tokens),
+        cached_tokens=_delta(former.cached_tokens, now.cached_tokens),
+    )
+
+
+def _grown_by_key(before: dict[str, float], now: dict[str, float]) -> dict[str, float]:
+    grown: dict[str, float] = defaultdict(float)
+    for key, value in now.items():
+        delta = _delta(before.get(key, 0.0), value)
         if delta > 0:
-            grown.requests[key if len(grown.requests) < MAX_KEYS else ""] += delta
-    grown.prompt_tokens = _delta(former.prompt_tokens, now.prompt_tokens)
-    grown.cached_tokens = _delta(former.cached_tokens, now.cached_tokens)
+            grown[key if len(grown) < MAX_KEYS else ""] += delta
     return grown
 
 
@@ -96,5 +102,6 @@ def _add(total: PlanCounters, step: PlanCounters | None) -> None:
         return
     for key, value in step.requests.items():
         total.requests[key] += value
-    total.prompt_tokens += step.prompt_tokens
+    for key, value in step.prompt_tokens.items():
+        total.prompt_tokens[key] += value
     total.cached_tokens += step.cached_tokens
