@@ -5,7 +5,7 @@ SOURCES := operator tests e2e benchmarks scripts
 export PYTHONDONTWRITEBYTECODE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test unit e2e check format bench docs lock clean
+.PHONY: help setup demo test unit e2e check format bench plots docs lock clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ format: .venv/.stamp ## Format the code
 
 bench: .venv/.stamp ## Measure; prints a table and writes build/bench/*.json
 	@$(BIN)/python -m benchmarks
+
+plots: .venv/.stamp ## Draw the pictures of docs/ from the last `make bench`
+	@$(BIN)/python -m scripts.plots
 
 docs: .venv/.stamp ## Generate the CRD and the reference pages
 	@$(BIN)/python -m scripts.generate

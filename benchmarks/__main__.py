@@ -4,10 +4,10 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import planner
+from benchmarks import drift, planner
 from benchmarks.runner import show, write
 
-REGISTRY = {**planner.BENCHMARKS}
+REGISTRY = {**planner.BENCHMARKS, **drift.BENCHMARKS}
 
 
 def main(wanted: list[str]) -> int:

@@ -2,12 +2,14 @@
 
 import heapq
 import math
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 
 from benchmarks.runner import Result, compare
 from cacheroute.planning.paper import plan_paper
+from cacheroute.planning.stable import plan_stable
 from cacheroute.planning.types import Demand, Fleet
 
 KEYS, DESTINATIONS, SIGMA, SEED = 128_824, 30, 1.65, 7
@@ -16,6 +18,8 @@ TOP_SLOTS = 128
 """Warm slots of one destination in the paper: C = 30 * 128 = 3,840."""
 ALL_SLOTS = math.ceil(KEYS / DESTINATIONS)
 """Warm slots of one destination with which every key is admitted."""
+DRIFT = 0.3
+"""Standard deviation of the logarithm of one interval's change of a rate (the paper, section 5)."""
 PAPER_MS = 345.0
 """What the paper reports for 128,824 keys at R = 30, on its machine (section 3)."""
 
@@ -61,7 +65,44 @@ def _paper(name: str, warm: int) -> Result:
     )
 
 
+def stable_step(name: str, keys: int, destinations: int, warm: int, traffic: float) -> Result:
+    """Time one step of Stable after a drift of sigma 0.3, against planning from scratch by Paper."""
+    random = np.random.default_rng(SEED)
+    rate = random.lognormal(0.0, SIGMA, keys)
+    where = Fleet(np.full(destinations, CAPACITY), np.full(destinations, warm, dtype=np.int64))
+    before = plan_stable(Demand(rate * traffic / rate.sum()), where)
+    drifted = rate * np.exp(DRIFT * random.standard_normal(keys))
+    demand = Demand(drifted * traffic / drifted.sum())
+    after = plan_stable(demand, where, before)
+    return compare(
+        name,
+        lambda: plan_stable(demand, where, before),
+        ("policy Paper from scratch", lambda: plan_paper(demand, where)),
+        {
+            "keys": keys,
+            "destinations": destinations,
+            "slots": where.slots,
+            "keys_moved": after.report.keys_moved,
+            "rewarm_percent": round(100 * after.report.rewarm_rate / traffic, 3),
+            "bytes_per_key": round(_peak_bytes(lambda: plan_stable(demand, where, before)) / keys, 1),
+        },
+    )
+
+
+def _peak_bytes(subject: Callable[[], object]) -> int:
+    """Return what a call allocates at most, numpy's arrays included."""
+    tracemalloc.start()
+    subject()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
 BENCHMARKS: dict[str, Callable[[], Result]] = {
     "planner-paper-top": lambda: _paper("planner-paper-top", TOP_SLOTS),
     "planner-paper-all": lambda: _paper("planner-paper-all", ALL_SLOTS),
+    "planner-stable-step": lambda: stable_step("planner-stable-step", KEYS, DESTINATIONS, TOP_SLOTS, TRAFFIC),
+    "planner-stable-million": lambda: stable_step(
+        "planner-stable-million", 1_000_000, 1_000, TOP_SLOTS, TRAFFIC / DESTINATIONS * 1_000
+    ),
 }

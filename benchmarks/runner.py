@@ -33,7 +33,7 @@ class Result:
         ratio: value / baseline.
         runs: every counted run, in order.
         machine: where it was measured, and with which versions.
-        more: further fields of the JSON object, which the table shows as notes.
+        more: further fields of the JSON object, which the table shows as notes unless they are objects.
     """
 
     name: str
@@ -129,13 +129,15 @@ def write(result: Result, folder: Path = OUTPUT) -> Path:
 
 def show(results: list[Result]) -> None:
     """Print the table."""
-    table = Table("benchmark", "median", "baseline", "ratio", "more", title=f"medians of {RUNS} runs")
+    table = Table(
+        "benchmark", "median", "baseline", "ratio", "more", title=f"times are medians of {RUNS} runs"
+    )
     for one in results:
         table.add_row(
             one.name,
             f"{one.value:.1f} {one.unit}",
             f"{one.baseline:.1f} {one.unit} ({one.baseline_name})",
             f"{one.ratio:.3f}",
-            "\n".join(f"{name}: {value}" for name, value in one.more.items()),
+            "\n".join(f"{name}: {value}" for name, value in one.more.items() if not isinstance(value, dict)),
         )
     Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH).print(table)
