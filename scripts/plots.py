@@ -1,7 +1,8 @@
-"""`make plots`: the pictures and the figures of docs/ from build/bench/*.json, after `make bench`."""
+"""`make plots`: the pictures of docs/ and docs/benchmarks.md from build/bench/*.json, after `make bench`."""
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,13 @@ from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCH, IMAGES = ROOT / "build" / "bench", ROOT / "docs" / "images"
+PAGE = ROOT / "docs" / "benchmarks.md"
+TIMES = {
+    "planner-paper-top": "Paper, the 3,840 busiest keys admitted",
+    "planner-paper-all": "Paper, every key admitted",
+    "planner-stable-step": "Stable, one drift step",
+    "planner-stable-million": "Stable, one drift step",
+}
 STUDIES = {"drift-k128": "128 keys", "drift-k2000": "2,000 keys"}
 _STYLE: Any = {
     "font.size": 9,
@@ -26,16 +34,74 @@ _STYLE: Any = {
 
 def main() -> int:
     """Draw every picture whose measurements are there; say which are missing."""
-    missing = [name for name in STUDIES if not (BENCH / f"{name}.json").is_file()]
+    missing = [name for name in (*TIMES, *STUDIES) if not (BENCH / f"{name}.json").is_file()]
     if missing:
         sys.stderr.write(f"plots: {BENCH / missing[0]}.json is not there; run `make bench` first\n")
         return 2
     IMAGES.mkdir(parents=True, exist_ok=True)
     for name, title in STUDIES.items():
         path = IMAGES / f"{name}.svg"
-        _draw(json.loads((BENCH / f"{name}.json").read_text(encoding="utf-8")), title, path)
+        _draw(_result(name), title, path)
         sys.stdout.write(f"drawn {path.relative_to(ROOT)}\n")
+    PAGE.write_text(_page({name: _result(name) for name in (*TIMES, *STUDIES)}), encoding="utf-8")
+    sys.stdout.write(f"written {PAGE.relative_to(ROOT)}\n")
     return 0
+
+
+def _result(name: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads((BENCH / f"{name}.json").read_text(encoding="utf-8"))
+    return result
+
+
+def _page(results: dict[str, dict[str, Any]]) -> str:
+    """Return docs/benchmarks.md."""
+    machine = results[next(iter(TIMES))]["machine"]
+    return "\n".join(
+        [
+            "# Benchmarks",
+            "",
+            "Written by `make bench plots`; nothing here is typed by hand. Times are medians of 7 runs on one core. The baseline is measured in the same run.",
+            f"Machine: {machine['cpu']}, {machine['cores']} cores, shared with other work; {machine['system']}, Python {machine['python']}, numpy {machine['numpy']}.",
+            "",
+            "## Time of one plan",
+            "",
+            "| benchmark | what | keys | destinations | slots | median ms | baseline ms | ratio | bytes a key |",
+            "|---|---|---|---|---|---|---|---|---|",
+            *(_time_row(name, what, results[name]) for name, what in TIMES.items()),
+            "",
+            "## Drift",
+            "",
+            "Rates drift by a lognormal step of sigma 0.3 an interval, drawn back so that the spread stays that of the six intervals of the paper; 30 destinations, 50 steps, 5 seeds, nothing held.",
+            "*Free walk*: not drawn back. *Moved by balance*: the most that rebalancing moved in one interval; the rest of what lands cold are counts that had to rise.",
+            "",
+            "| keys | policy | keys moved a step | rate that lands cold | moved by balance, at most | max/mean, worst step | max/mean, mean |",
+            "|---|---|---|---|---|---|---|",
+            *(row for name, title in STUDIES.items() for row in _drift_rows(title, results[name])),
+            "",
+        ]
+    )
+
+
+def _time_row(name: str, what: str, one: dict[str, Any]) -> str:
+    return (
+        f"| `{name}` | {what} | {one['keys']:,} | {one['destinations']:,} | {one['slots']:,} | {one['value']:.1f} | "
+        f"{one['baseline']:.1f} ({one['baseline_name']}) | {one['ratio']:.2f} | {one.get('bytes_per_key', '')} |"
+    )
+
+
+def _drift_rows(title: str, study: dict[str, Any]) -> Iterator[str]:
+    rows = {
+        "Paper": study["paper"],
+        "Stable, no budget": study["without_budget"],
+        **{f"Stable, budget {budget} %": fields for budget, fields in study["budgets"].items()},
+        "Stable, no budget, free walk": study["free_walk"],
+    }
+    for policy, fields in rows.items():
+        yield (
+            f"| {title} | {policy} | {fields['keys_moved_percent']:.2f} % | {fields['rate_cold_percent']:.2f} % | "
+            f"{fields['largest_optional_percent']:.2f} % | {fields['max_over_mean']:.3f} | "
+            f"{fields['mean_max_over_mean']:.3f} |"
+        )
 
 
 def _draw(study: dict[str, Any], title: str, path: Path) -> None:
