@@ -48,7 +48,16 @@ def test_defaults_are_filled_in(api: Cluster) -> None:
     assert (spec["gateway"], spec["mode"], spec["destinations"]["port"]) == ("default", "Active", 8000)
     assert spec["keys"]["maxLength"] == 128
     assert spec["rates"] == {"windowSeconds": 300, "minCoveragePercent": 50}
-    assert spec["planning"] == {"policy": "Paper", "intervalSeconds": 60}
+    assert spec["planning"] == {
+        "policy": "Stable",
+        "intervalSeconds": 60,
+        "maxImbalancePercent": 10,
+        "rewarmBudgetPercent": 5,
+        "hysteresisPercent": 20,
+        "admission": "Rate",
+        "balance": "Requests",
+    }
+    assert spec["overrides"] == []
     assert spec["failover"] == {"drainSeconds": 60, "maxRetries": 3, "replacementGraceSeconds": 300}
 
 

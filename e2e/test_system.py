@@ -17,7 +17,7 @@ from e2e.system.traffic import Answer
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300, func_only=True)]
 
 HOLD_SECONDS = 600
-"""Control interval while things are lost: policy Paper plans from scratch and would move keys of its own accord."""
+"""Control interval while things are lost: the rates of 40 tenants scatter, and a plan made from them may move keys."""
 
 
 @pytest.fixture(scope="module")
