@@ -37,6 +37,24 @@ class Metrics:
             ["plan"],
             registry=registry,
         )
+        self._single_loss = Gauge(
+            "cacheroute_operator_single_loss_imbalance",
+            "Highest load over the mean after the loss of the one destination where that is worst.",
+            ["plan"],
+            registry=registry,
+        )
+        self._coverage = Gauge(
+            "cacheroute_operator_coverage_ratio",
+            "Share of the request rate that belongs to admitted keys.",
+            ["plan"],
+            registry=registry,
+        )
+        self._predicted = Gauge(
+            "cacheroute_operator_predicted_hit_ratio",
+            "Share of requests that a model of the caches expects to find their prefix: flat or planned routing.",
+            ["plan", "routing"],
+            registry=registry,
+        )
         self._decisions = Counter(
             "cacheroute_operator_decisions", "Decisions by outcome.", ["plan", "outcome"], registry=registry
         )
@@ -92,6 +110,10 @@ class Metrics:
             self._keys.labels(plan, "known").set(summary.keys_known)
             self._keys.labels(plan, "admitted").set(summary.keys_admitted)
             self._imbalance.labels(plan).set(summary.imbalance)
+            self._single_loss.labels(plan).set(summary.single_loss)
+            self._coverage.labels(plan).set(summary.coverage)
+            self._predicted.labels(plan, "flat").set(summary.flat_hit)
+            self._predicted.labels(plan, "planned").set(summary.planned_hit)
 
     def measured(self, ref: PlanRef, rates: RatesOutcome) -> None:
         """Note the outcome of a measurement."""
@@ -126,7 +148,16 @@ class Metrics:
         """Drop the series of a deleted plan."""
         self._known.discard(ref)
         self._plans.set(len(self._known))
-        for metric in (self._keys, self._imbalance, self._decisions, self._moved, self._rates):
+        for metric in (
+            self._keys,
+            self._imbalance,
+            self._single_loss,
+            self._coverage,
+            self._predicted,
+            self._decisions,
+            self._moved,
+            self._rates,
+        ):
             metric.remove_by_labels({"plan": str(ref)})
 
     def exposition(self) -> bytes:
