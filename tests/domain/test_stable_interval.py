@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cacheroute.domain.conditions import ConditionType
 from cacheroute.domain.decision import Decision, Outcome
 from cacheroute.domain.fleet import Fleet, Pool
 from cacheroute.domain.movement import served_by
@@ -22,6 +23,7 @@ from cacheroute.domain.spec import (
     PlanSpec,
     PolicyName,
 )
+from cacheroute.planning.options import AdmissionRule
 from tests.domain.builders import fleet, observe, rates, spec
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -248,3 +250,31 @@ def test_a_step_under_load_keeps_what_a_restart_reads_back() -> None:
     measured = rates(drifted(many(), 7))
     one, other = (plan_of(step(fleet(*NAMES), measured, each)) for each in (before, read))
     assert (one, one.revision) == (other, other.revision)
+
+
+@pytest.mark.parametrize(
+    "planning", [PlanningSpec(balance=Balance.TOKENS), PlanningSpec(admission=AdmissionRule.BYTES)]
+)
+def test_without_token_counts_the_plan_goes_by_requests_and_says_so(planning: PlanningSpec) -> None:
+    the_spec = replace(spec(), planning=planning, pools=(replace(ROOMY.pools[0], kv_cache_tokens=100_000),))
+    decision = step(fleet(*NAMES), rates(many()), None, the_spec)
+    plain = step(fleet(*NAMES), rates(many()), None, replace(the_spec, planning=PlanningSpec()))
+    assert plan_of(decision).version == plan_of(plain).version
+    told = next(one for one in decision.conditions if one.type is ConditionType.RATES_AVAILABLE)
+    assert (told.status, told.reason) == ("True", "NoTokens")
+
+
+def test_admission_by_bytes_fits_the_kv_cache() -> None:
+    the_spec = replace(
+        spec(),
+        planning=PlanningSpec(admission=AdmissionRule.BYTES),
+        pools=(replace(ROOMY.pools[0], kv_cache_tokens=1000),),
+    )
+    values = many()
+    length = {key: 50.0 + 10.0 * i for i, key in enumerate(values)}
+    measured = replace(
+        rates(values), prompt_tokens=np.array([values[key] * length[key] for key in sorted(values)])
+    )
+    made = plan_of(step(fleet(*NAMES), measured, None, the_spec))
+    taken = sum(len(group.seats) * length[key] for key, group in made.assignments())
+    assert 4000 < taken <= 6000

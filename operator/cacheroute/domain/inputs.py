@@ -12,7 +12,7 @@ from cacheroute.domain.rates import Rates
 from cacheroute.domain.seating import Seating
 from cacheroute.domain.spec import Balance, OverrideRoute, PlanSpec
 from cacheroute.planning import types as planning
-from cacheroute.planning.options import StableOptions
+from cacheroute.planning.options import AdmissionRule, StableOptions
 
 _ROUTES: Mapping[OverrideRoute | None, planning.Route] = {
     None: planning.Route.AUTO,
@@ -54,14 +54,14 @@ def planner_input(
     )
 
 
-def stable_options(spec: PlanSpec, *, repairs_only: bool) -> StableOptions:
-    """Return the options of policy Stable that a spec asks for."""
+def stable_options(spec: PlanSpec, rates: Rates, *, repairs_only: bool) -> StableOptions:
+    """Return the options of policy Stable that a spec asks for; without token counts admission goes by rate."""
     planner = spec.planning
     return StableOptions(
         imbalance=planner.max_imbalance_percent / 100,
         budget=planner.rewarm_budget_percent / 100,
         hysteresis=planner.hysteresis_percent / 100,
-        admission=planner.admission,
+        admission=planner.admission if rates.prompt_tokens is not None else AdmissionRule.RATE,
         interval=float(planner.interval_seconds),
         repairs_only=repairs_only,
     )

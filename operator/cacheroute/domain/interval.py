@@ -38,7 +38,7 @@ def next_plan(
     if not any(seat.destination for seat in seats.seats):
         return None
     given = planner_input(spec, plan, fleet, seats, rates)
-    made = _made(spec, given, repairs_only=repairs_only)
+    made = _made(spec, given, rates, repairs_only=repairs_only)
     groups = _groups(made, given, _moves(made, given, plan, now))
     ordered = tuple(sorted(seats.seats, key=lambda seat: seat.index))
     summary = _summary(made, given)
@@ -64,10 +64,10 @@ def needs_repair(spec: PlanSpec, plan: Plan, fleet: Fleet, now: float) -> bool:
     return any(seat not in left for group in plan.groups for seat in (*group.seats, *group.standbys))
 
 
-def _made(spec: PlanSpec, given: PlannerInput, *, repairs_only: bool) -> planning.Plan:
+def _made(spec: PlanSpec, given: PlannerInput, rates: Rates, *, repairs_only: bool) -> planning.Plan:
     if spec.planning.policy is PolicyName.PAPER and not repairs_only:
         return plan_paper(given.demand, given.fleet, given.incumbent)
-    options = stable_options(spec, repairs_only=repairs_only)
+    options = stable_options(spec, rates, repairs_only=repairs_only)
     return plan_stable(given.demand, given.fleet, given.incumbent, options=options)
 
 

@@ -17,7 +17,7 @@ def conditions(observation: Observation, plan: Plan | None) -> tuple[Condition, 
     parts = (
         accepted(observation),
         destinations_ready(observation.fleet),
-        rates_available(observation.rates),
+        rates_available(observation.rates, needs_tokens=observation.spec.needs_tokens),
         planned(observation, plan),
         synced(observation),
     )
@@ -66,12 +66,17 @@ def _named(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_NAMES]) + more
 
 
-def rates_available(rates: RatesOutcome) -> Condition:
-    """Judge whether per-key rates are measured."""
+def rates_available(rates: RatesOutcome, *, needs_tokens: bool = False) -> Condition:
+    """Judge whether per-key rates are measured, and tokens where the planner is to look at them."""
     if isinstance(rates, Rates):
         message = f"{len(rates.keys)} keys at {rates.values.sum():.2f} requests/s, {rates.unkeyed:.2f} without a key"
         if rates.unusable:
             message += f"; {rates.unusable} keys left out, the source gives no number for them"
+        if needs_tokens and rates.prompt_tokens is None:
+            message += (
+                "; the engines report no prompt tokens, so the plan goes by requests (vLLM sends usage)"
+            )
+            return _true(ConditionType.RATES_AVAILABLE, "NoTokens", message)
         return _true(ConditionType.RATES_AVAILABLE, "Measured", message)
     if rates.reason is RatesReason.NOT_ASKED:
         return Condition(ConditionType.RATES_AVAILABLE, ConditionStatus.UNKNOWN, rates.reason, rates.message)

@@ -11,10 +11,12 @@ from cacheroute.planning.regime import diagnose
 from cacheroute.planning.types import Demand, Fleet, Route
 
 Mask = NDArray[np.bool_]
+_LEAST_GAIN = 1e-6
+"""Hits per request that every admitted key is taken to gain, so that where nothing is gained the rate decides."""
 
 
 def counts_wanted(pairs: Pairs, demand: Demand, fleet: Fleet, hysteresis: float, *, adapt: bool) -> Ints:
-    """Return how many destinations each key should have, int64[B], 1..R.
+    """Return how many destinations each key should have, int64[B], 1..R, and no more than there are for it.
 
     A key in force gets more as soon as its rate exceeds the capacity of its destinations, and fewer only when the
     rate is below 1 - ``hysteresis`` of what one less would carry. Where capacities differ, more is counted by the
@@ -36,7 +38,8 @@ def counts_wanted(pairs: Pairs, demand: Demand, fleet: Fleet, hysteresis: float,
         wanted[key] = _adapted(now[key], demand.rate[key], covered(pairs, fleet)[key], fleet, hysteresis)
     fixed = demand.count > 0
     wanted[fixed] = demand.count[fixed]
-    return np.clip(wanted, 1, fleet.size)
+    absent = pairs.where(~fleet.present[pairs.destination]).counts()
+    return np.clip(wanted, 1, np.maximum(absent + np.count_nonzero(fleet.present), 1))
 
 
 def _adapted(now: Ints, rate: Floats, capacity: Floats, fleet: Fleet, hysteresis: float) -> Ints:
@@ -145,9 +148,9 @@ def admit_by_bytes(
         adapt: admit newcomers.
     """
     everyone = np.arange(demand.size)
-    slots = float(fleet.warm_slots.mean())
+    slots = float(fleet.tokens.mean() / demand.prefix.mean()) if demand.size else 0.0
     regime = diagnose(demand.rate, everyone, wanted, (fleet.size, slots), 1.0)
-    saved = demand.rate * regime.gain(demand.rate, wanted, fleet.size)
+    saved = demand.rate * (regime.gain(demand.rate, wanted, fleet.size) + _LEAST_GAIN)
     weight = wanted * demand.prefix
     budget = float(fleet.tokens.sum())
     value = saved / wanted
