@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from cacheroute.controllers.file_world import read_destinations, read_plans
+from cacheroute.demo.drift_run import DriftOptions
 from cacheroute.demo.files import write_destinations, write_plan
 from cacheroute.demo.scenario import DemoOptions
-from cacheroute.domain.spec import Mode
+from cacheroute.domain.spec import Mode, PolicyName
 
 
 def test_the_plan_is_accepted_in_both_modes(tmp_path: Path) -> None:
@@ -17,6 +18,18 @@ def test_the_plan_is_accepted_in_both_modes(tmp_path: Path) -> None:
         assert spec.mode is Mode(mode)
         assert spec.rates.window_seconds >= spec.planning.interval_seconds == interval
         assert spec.pools[0].warm_prefixes * options.engines >= options.tenants
+
+
+def test_the_plan_of_each_policy_is_accepted(tmp_path: Path) -> None:
+    for policy in PolicyName:
+        path = tmp_path / "plan.yaml"
+        write_plan(path, DriftOptions(DemoOptions(), interval=2).plan_file(policy, "Active"))
+        (spec,) = read_plans(path).values()
+        assert (spec.planning.policy, spec.planning.interval_seconds, spec.rates.window_seconds) == (
+            policy,
+            2,
+            8,
+        )
 
 
 def test_the_next_plan_comes_after_the_end() -> None:

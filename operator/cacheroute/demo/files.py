@@ -6,6 +6,7 @@ from pathlib import Path
 import yaml
 
 from cacheroute.demo.load import TENANT_HEADER
+from cacheroute.domain.spec import PolicyName
 
 NAMESPACE, NAME, MODEL, POOL = "demo", "tenants", "demo-70b", "h100"
 REQUESTS_PER_SECOND = "20"
@@ -18,12 +19,14 @@ class PlanFile:
 
     Attributes:
         mode: spec.mode.
+        policy: spec.planning.policy.
         interval_seconds: from one plan to the next.
         window_seconds: over which rates are measured.
         warm_prefixes: how many tenants' prefixes one engine keeps.
     """
 
     mode: str
+    policy: PolicyName
     interval_seconds: int
     window_seconds: int
     warm_prefixes: int
@@ -40,7 +43,7 @@ def write_plan(path: Path, plan: PlanFile) -> None:
         "nodePools": [{"name": POOL, "nodeSelector": selector, "capacity": capacity}],
         "keys": {"sources": [{"header": TENANT_HEADER}]},
         "rates": {"windowSeconds": plan.window_seconds},
-        "planning": {"policy": "Paper", "intervalSeconds": plan.interval_seconds},
+        "planning": {"policy": plan.policy.value, "intervalSeconds": plan.interval_seconds},
         "failover": {"replacementGraceSeconds": 300},
     }
     metadata = {"name": NAME, "namespace": NAMESPACE}

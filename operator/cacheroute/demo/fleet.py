@@ -1,11 +1,13 @@
 """The processes of one run on its own block of loopback addresses."""
 
-from collections.abc import Callable
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from cacheroute.demo import files
-from cacheroute.demo.block import Block
+from cacheroute.demo.block import Block, claim_block
 from cacheroute.demo.observer import Observer
 from cacheroute.demo.supervisor import Process, Supervisor
 from cacheroute.demo.workload import BLOCK_SIZE
@@ -37,6 +39,33 @@ def addresses(block: Block) -> Addresses:
         xds=f"{operator}:18000",
         http=f"{operator}:8081",
     )
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, engines: int, cache_blocks: int, say: Callable[[str], None]
+) -> "AsyncIterator[tuple[Fleet, Observer]]":
+    """Prepare a fleet on a block of its own, with who observes it; whatever happens, every process is ended.
+
+    Args:
+        folder: for logs and files; it exists.
+        engines: how many.
+        cache_blocks: KV blocks of each.
+        say: takes a line of progress.
+
+    Raises:
+        DemoError: there is no free block of addresses.
+    """
+    block = claim_block(random.SystemRandom())
+    fleet = Fleet(folder, block, engines, cache_blocks)
+    at = fleet.addresses
+    try:
+        async with Observer(f"http://{at.http}", f"http://{at.gateway}") as observer:
+            yield fleet, observer
+    finally:
+        say("ending all processes")
+        await fleet.stop()
+        block.release()
 
 
 class Fleet:

@@ -24,6 +24,8 @@ class Observer:
 
     def __init__(self, operator: str, gateway: str) -> None:
         self._operator, self._gateway = operator, gateway
+        self._document: dict[str, Any] = {}
+        self._plan: Plan | None = None
         self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS))
 
     async def __aenter__(self) -> Self:
@@ -49,9 +51,12 @@ class Observer:
         return dict(plans[0]["status"]) if plans else {}
 
     async def plan(self) -> Plan | None:
-        """Return the plan in force, None before the first or while nobody answers."""
+        """Return the plan in force, None before the first or while nobody answers; the same object while it is the same."""
         document = await self._get(f"/plans/{files.NAMESPACE}/{files.NAME}")
-        return None if "format" not in document else from_document(document)
+        if document != self._document:
+            self._document = document
+            self._plan = None if "format" not in document else from_document(document)
+        return self._plan
 
     async def decision(self, key: str) -> str:
         """Return how the gateway routes a key now: it is asked with a request of one token."""

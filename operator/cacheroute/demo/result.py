@@ -99,10 +99,10 @@ class Result:
         failover, harm = self.failover, self.damage
         return {
             "good": self.good,
-            "flat": _figures(self.flat),
-            "planned": _figures(self.planned),
+            "flat": figures_document(self.flat),
+            "planned": figures_document(self.planned),
             "failover": {
-                **_figures(failover.figures),
+                **figures_document(failover.figures),
                 "engine": failover.engine,
                 "keys": failover.keys,
                 "keysAwayAfterReturn": failover.keys_away,
@@ -120,7 +120,8 @@ class Result:
         }
 
 
-def _figures(figures: Figures) -> dict[str, Any]:
+def figures_document(figures: Figures) -> dict[str, Any]:
+    """Return figures as JSON types."""
     return {
         "requests": figures.requests,
         "hitPercent": round(figures.hit_percent, 1),

@@ -1,14 +1,12 @@
 """A demonstration from start to end: what it runs on, what it plays, and that nothing is left of it."""
 
 import asyncio
-import random
 import time
 from pathlib import Path
 
 from cacheroute.demo import files
-from cacheroute.demo.block import claim_block
 from cacheroute.demo.board import Board, Phase, rows
-from cacheroute.demo.fleet import Fleet
+from cacheroute.demo.fleet import Fleet, opened
 from cacheroute.demo.load import Load, Target
 from cacheroute.demo.observer import Observer, condition
 from cacheroute.demo.result import Result, damage
@@ -32,18 +30,11 @@ async def run(options: DemoOptions, view: View, folder: Path) -> Result:
         DemoError: a part failed.
     """
     started = time.monotonic()
-    block = claim_block(random.SystemRandom())
-    fleet = Fleet(folder, block, options.engines, options.cache_blocks)
     try:
-        async with Observer(
-            f"http://{fleet.addresses.http}", f"http://{fleet.addresses.gateway}"
-        ) as observer:
-            return await _play(options, view, (fleet, observer), started)
+        async with opened(folder, options.engines, options.cache_blocks, view.say) as parts:
+            return await _play(options, view, parts, started)
     finally:
         view.end_phase()
-        view.say("ending all processes")
-        await fleet.stop()
-        block.release()
 
 
 async def _play(options: DemoOptions, view: View, parts: tuple[Fleet, Observer], started: float) -> Result:

@@ -17,6 +17,7 @@ from cacheroute.demo.tally import Figures, Tally, figures
 from cacheroute.demo.workload import Shape, arrivals, shares
 from cacheroute.domain.movement import moved, served_by
 from cacheroute.domain.plan import Plan
+from cacheroute.domain.spec import PolicyName
 
 WAIT_SECONDS = 30.0
 POLL_SECONDS = 0.1
@@ -64,15 +65,15 @@ class DemoOptions:
     def window_seconds(self) -> int:
         """Rate window, and interval once the plan is active.
 
-        The policy Paper plans from scratch, and a second plan would move nearly every key. So there is one, made of
-        the rates of the flat phase, and the next would come when all is over.
+        There is one plan, made of the rates of the flat phase; the next would come when all is over. A second one could
+        move keys for balance, and this shows what a plan gains and what the loss of an engine alone moves.
         """
         return math.ceil(self.arm_seconds + KILL_SECONDS + WAIT_SECONDS)
 
     def plan_file(self, mode: str, interval_seconds: int) -> files.PlanFile:
         """Return the RoutingPlan to write."""
-        warm = max(1, self.cache_blocks // self.shape.prefix_blocks)
-        return files.PlanFile(mode, interval_seconds, self.window_seconds, warm)
+        warm = self.shape.warm_prefixes(self.tenants, self.engines)
+        return files.PlanFile(mode, PolicyName.STABLE, interval_seconds, self.window_seconds, warm)
 
     def document(self) -> dict[str, float]:
         """Return how the run is set up, as JSON types."""

@@ -1,6 +1,6 @@
 """What the user sees: a live table on a terminal, lines elsewhere, and the summary."""
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -24,14 +24,19 @@ class View:
         self._live: Live | None = None
         self._lines = 0
 
+    @property
+    def live(self) -> bool:
+        """Whether there is a terminal to draw on."""
+        return self.console.is_terminal
+
     def say(self, message: str) -> None:
         """Print one line."""
         self.console.print(Text("• ", style="cyan") + Text(message), soft_wrap=True)
 
     def update(self, board: Board) -> None:
         """Draw the table anew; without a terminal, print a line now and then."""
-        if self.console.is_terminal:
-            self._draw(board)
+        if self.live:
+            self.draw(Group(Text(_heading(board), style="bold"), _table(board), _counts(board)))
         elif board.seconds >= LINE_SECONDS * (self._lines + 1):
             self._lines += 1
             self.say(line(board))
@@ -43,19 +48,18 @@ class View:
             self._live.stop()
             self._live = None
 
-    def summary(self, result: Result) -> None:
-        """Print the result."""
-        self.console.print(_summary(result))
-        for sentence in verdict(result):
+    def conclude(self, table: Table, sentences: list[str]) -> None:
+        """Print a table and sentences under it."""
+        self.console.print(table)
+        for sentence in sentences:
             self.console.print(sentence)
 
-    def _draw(self, board: Board) -> None:
+    def draw(self, picture: RenderableType) -> None:
+        """Replace what is drawn; for terminals only."""
         if self._live is None:
             self._live = Live(console=self.console, auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(
-            Group(Text(_heading(board), style="bold"), _table(board), _counts(board)), refresh=True
-        )
+        self._live.update(picture, refresh=True)
 
 
 def line(board: Board) -> str:
@@ -93,7 +97,8 @@ def _counts(board: Board) -> Text:
     )
 
 
-def _summary(result: Result) -> Table:
+def summary(result: Result) -> Table:
+    """Return the table of the phases."""
     table = Table("", title="CacheRoute demo")
     for heading in ("flat", "planned", "engine killed"):
         table.add_column(heading, justify="right")

@@ -65,6 +65,10 @@ class Shape:
         share = -(-tenants // engines)
         return max(FEWEST_BLOCKS, int(CACHE_FACTOR * self.blocks_needed(share)))
 
+    def warm_prefixes(self, tenants: int, engines: int) -> int:
+        """Return how many tenants' prefixes such an engine keeps."""
+        return max(1, self.cache_blocks(tenants, engines) // self.prefix_blocks)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
@@ -81,17 +85,28 @@ class Arrivals:
 
 def shares(tenants: int, seed: int) -> NDArray[np.float64]:
     """Return each tenant's share of the requests: lognormal, the largest capped; float64[tenants], sums to 1."""
-    raw = np.random.default_rng(seed).lognormal(0.0, SIGMA, tenants)
-    share: NDArray[np.float64] = raw / raw.sum()
-    cap = max(MAX_SHARE, CACHE_FACTOR / tenants)
+    return capped(weights(tenants, seed))
+
+
+def weights(tenants: int, seed: int) -> NDArray[np.float64]:
+    """Return lognormal weights of the tenants, float64[tenants]."""
+    return np.random.default_rng(seed).lognormal(0.0, SIGMA, tenants)
+
+
+def capped(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return shares in proportion to the weights, the largest capped; float64 of the same shape, sums to 1."""
+    share: NDArray[np.float64] = weight / weight.sum()
+    cap = max(MAX_SHARE, CACHE_FACTOR / share.size)
     for _ in range(CAP_ROUNDS):
         share = np.minimum(share, cap)
         share /= share.sum()
     return share
 
 
-def arrivals(share: NDArray[np.float64], rate: float, seconds: float, seed: int) -> Arrivals:
-    """Return Poisson arrivals at ``rate`` requests/s for ``seconds``."""
+def arrivals(
+    share: NDArray[np.float64], rate: float, seconds: float, seed: int | tuple[int, ...]
+) -> Arrivals:
+    """Return Poisson arrivals at ``rate`` requests/s for ``seconds``, the same for the same ``seed``."""
     generator = np.random.default_rng(seed)
     number = int(generator.poisson(rate * seconds))
     return Arrivals(
