@@ -21,20 +21,23 @@ def changes_between(
         demand: rates.
         fleet: the destinations.
         because: int8[B] each: why a key moved, and why it got more or fewer destinations; 0 for no reason given.
+            What replaces a lost destination is not called more.
     """
     known = before.where(before.destination != UNKNOWN)
     came = ~known.has(after.key, after.destination, fleet.size)
     went = ~after.has(known.key, known.destination, fleet.size)
     got, left = after.where(came), known.where(went)
-    got_rank, left_rank = _rank(got.key), _rank(left.key)
     rate = shares(after, demand.rate, fleet)[came]
     lost_rate = shares(known, demand.rate, fleet)[went]
-    source = _partner(got.key, got_rank, left.key, left_rank, left.destination)
-    alone = _partner(left.key, left_rank, got.key, got_rank, got.destination) == UNKNOWN
+    source = _partner(got.key, left.key, left.destination)
+    alone = _partner(left.key, got.key, got.destination) == UNKNOWN
     key = np.concatenate((got.key, left.key[alone]))
+    cause = _cause(key, np.concatenate((source, left.destination[alone])), got.key.size, because)
+    replaced = _replaces_lost(before, known, got, left, source) & (because[0][got.key] == Cause.LOST)
+    cause[: got.key.size][replaced] = Cause.LOST
     rows = Changes(
         key=key,
-        cause=_cause(key, np.concatenate((source, left.destination[alone])), got.key.size, because),
+        cause=cause,
         source=np.concatenate((source, left.destination[alone])),
         target=np.concatenate((got.destination, np.full(int(alone.sum()), UNKNOWN))),
         rate=np.concatenate((rate, lost_rate[alone])),
@@ -56,16 +59,29 @@ def _rank(key: Ints) -> Ints:
     return rank
 
 
-def _partner(key: Ints, rank: Ints, other_key: Ints, other_rank: Ints, other: Ints) -> Ints:
+def _replaces_lost(before: Pairs, known: Pairs, got: Pairs, left: Pairs, source: Ints) -> NDArray[np.bool_]:
+    """Tell which of ``got`` come for a destination that is gone: the first of those without a source."""
+    gone = _number(before.key, got.key) - _number(known.key, got.key)
+    rank = _rank(got.key) - _number(left.key, got.key)
+    replaces: NDArray[np.bool_] = (source == UNKNOWN) & (rank < gone)
+    return replaces
+
+
+def _number(keys: Ints, key: Ints) -> Ints:
+    """Return how often each ``key`` is in ``keys``, which ascend."""
+    number: Ints = np.searchsorted(keys, key, side="right") - np.searchsorted(keys, key)
+    return number
+
+
+def _partner(key: Ints, other_key: Ints, other: Ints) -> Ints:
     """Return ``other`` at the same key and rank, UNKNOWN where there is none."""
     partner = np.full(key.size, UNKNOWN)
     if other_key.size and key.size:
-        at = np.searchsorted(other_key, key) + rank
+        at = np.searchsorted(other_key, key) + _rank(key)
         inside = at < other_key.size
         same = np.zeros(key.size, dtype=np.bool_)
         same[inside] = other_key[at[inside]] == key[inside]
         partner[same] = other[at[same]]
-    del other_rank
     return partner
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cacheroute.planning.admission import counts
 from cacheroute.planning.hysteresis import Admission, admit_by_bytes, admit_by_rate, counts_wanted
 from cacheroute.planning.newcomers import place_newcomers
 from cacheroute.planning.options import AdmissionRule, StableOptions
@@ -13,7 +14,10 @@ from cacheroute.planning.rebalance import Freedom, Rebalanced, ceilings, rebalan
 from cacheroute.planning.report import AdmissionReport, Cause, RebalanceReport
 from cacheroute.planning.resize import resize
 from cacheroute.planning.retire import retire
+from cacheroute.planning.standby import stand_in
 from cacheroute.planning.types import Assignment, Demand, Fleet, Route
+
+_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,11 +69,9 @@ def draft(
     moved_because = np.zeros(demand.size, dtype=np.int8)
     retired, lost = retire(incumbent, demand, fleet)
     moved_because[lost] = Cause.LOST
-    wanted = counts_wanted(retired, demand, fleet, options.hysteresis, adapt=adapt)
-    admission = _admit(retired, wanted, demand, fleet, options, adapt=adapt)
-    resized, counted_because = resize(retired, admission, wanted, demand, fleet)
-    placed, newcomers = place_newcomers(resized, admission, wanted, demand, fleet)
-    counted_because[newcomers] = Cause.ADMITTED
+    placed, admission = _placed(retired, demand, fleet, options, adapt=adapt)
+    counted_because = _counted(retired, placed, demand)
+    newcomers = np.flatnonzero(counted_because == Cause.ADMITTED)
     pairs, report, relief = placed, RebalanceReport(), 0.0
     if adapt:
         outcome = _rebalance(placed, retired, (newcomers, lost), demand, fleet, options)
@@ -91,6 +93,60 @@ def draft(
         moved_because=moved_because,
         counted_because=counted_because,
     )
+
+
+def _placed(
+    retired: Pairs, demand: Demand, fleet: Fleet, options: StableOptions, *, adapt: bool
+) -> tuple[Pairs, Admission]:
+    """Count, admit, resize and place, and again until the counts are what would be wanted next time.
+
+    Once is mostly enough where all capacities are equal. Else a key may need fewer slots than it was admitted with,
+    as counts are estimated by the smallest destination, and the slots that are left go to others. A key in force
+    that does not fit is tried with as few as a newcomer.
+    """
+    known = retired
+    wanted = counts_wanted(known, demand, fleet, options.hysteresis, adapt=adapt)
+    for _ in range(_ROUNDS):
+        admission = _admit(known, wanted, demand, fleet, options, adapt=adapt)
+        placed = resize(known, admission, wanted, demand, fleet)
+        placed = place_newcomers(placed, admission, wanted, demand, fleet)
+        now, keys = placed.counts(), np.flatnonzero(admission.admitted)
+        dropped = np.unique(known.key[now[known.key] == 0])
+        fewest = _fewest(dropped, demand, fleet)
+        exact = _equal(fleet) and np.array_equal(now[keys], wanted[keys])
+        if exact and (wanted[dropped] <= fewest).all():
+            break
+        before, back = known.counts(), known.where(now[known.key] == 0)
+        known = placed.extended(back.key, back.destination)
+        again = counts_wanted(known, demand, fleet, options.hysteresis, adapt=adapt)
+        again[dropped] = np.minimum(again[dropped], fewest)
+        if np.array_equal(again, wanted) and np.array_equal(known.counts(), before):
+            break
+        wanted = again
+    return stand_in(placed, demand, fleet), admission
+
+
+def _fewest(keys: Ints, demand: Demand, fleet: Fleet) -> Ints:
+    """Return what these keys would be given if they were new."""
+    fixed = demand.count[keys]
+    number = np.where(fixed > 0, fixed, counts(demand.rate[keys], fleet))
+    return np.clip(number, 1, max(int(np.count_nonzero(fleet.present)), 1))
+
+
+def _equal(fleet: Fleet) -> bool:
+    return bool(fleet.capacity.min() == fleet.capacity.max())
+
+
+def _counted(retired: Pairs, placed: Pairs, demand: Demand) -> NDArray[np.int8]:
+    """Return the Cause of each change of a count, int8[B], 0 for none."""
+    before, after = retired.counts(), placed.counts()
+    because = np.zeros(demand.size, dtype=np.int8)
+    changed = np.flatnonzero(before != after)
+    was, now = before[changed], after[changed]
+    cold = np.where(demand.route[changed] == Route.COLD, Cause.FORCED_COLD, Cause.DROPPED)
+    resized = np.where(now > was, Cause.RAISED, Cause.LOWERED)
+    because[changed] = np.where(was == 0, Cause.ADMITTED, np.where(now == 0, cold, resized))
+    return because
 
 
 def _relief(before: Pairs, after: Pairs, demand: Demand, fleet: Fleet, options: StableOptions) -> float:

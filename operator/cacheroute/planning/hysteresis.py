@@ -38,6 +38,8 @@ def counts_wanted(pairs: Pairs, demand: Demand, fleet: Fleet, hysteresis: float,
         wanted[key] = _adapted(now[key], demand.rate[key], covered(pairs, fleet)[key], fleet, hysteresis)
     fixed = demand.count > 0
     wanted[fixed] = demand.count[fixed]
+    if fleet.present.all():
+        return np.clip(wanted, 1, fleet.size)
     absent = pairs.where(~fleet.present[pairs.destination]).counts()
     return np.clip(wanted, 1, np.maximum(absent + np.count_nonzero(fleet.present), 1))
 

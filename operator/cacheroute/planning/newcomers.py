@@ -12,7 +12,7 @@ from cacheroute.planning.types import Demand, Fleet
 
 def place_newcomers(
     counted: Pairs, admission: Admission, wanted: Ints, demand: Demand, fleet: Fleet
-) -> tuple[Pairs, Ints]:
+) -> Pairs:
     """Place newcomers by LPT on top of the load of the keys in force.
 
     Args:
@@ -23,11 +23,11 @@ def place_newcomers(
         fleet: the destinations.
 
     Returns:
-        All pairs, and the newcomers, int64[], ascending.
+        All pairs.
     """
     newcomers = np.flatnonzero(admission.admitted & (counted.counts() == 0))
     if newcomers.size == 0:
-        return counted, newcomers
+        return counted
     order = newcomers[np.lexsort((newcomers, -demand.cost[newcomers]))]
     cost = demand.cost.copy()
     cost[newcomers] = 0.0
@@ -35,4 +35,4 @@ def place_newcomers(
     sizes, members = place_covering(
         (demand.rate[order], demand.cost[order]), wanted[order], base, fleet, demand.count[order] > 0
     )
-    return counted.extended(np.repeat(order, sizes), members), newcomers
+    return counted.extended(np.repeat(order, sizes), members)

@@ -11,6 +11,9 @@ from cacheroute.planning.types import UNKNOWN, Assignment, Demand, Fleet
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-9
+"""A relative difference below this is rounding: capacities that add up to a rate but for the last bits cover it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
@@ -100,8 +103,8 @@ def add_up(index: Ints, weight: Floats, size: int) -> Floats:
 
 
 def covered(pairs: Pairs, fleet: Fleet) -> Floats:
-    """Return the capacity of each key's destinations, float64[B], requests/s."""
-    return add_up(pairs.key, fleet.capacity[pairs.destination], pairs.standby.size)
+    """Return the rate that each key's destinations can carry, float64[B], requests/s."""
+    return add_up(pairs.key, fleet.capacity[pairs.destination], pairs.standby.size) * (1.0 + ROUNDING)
 
 
 def shares(pairs: Pairs, weight: Floats, fleet: Fleet) -> Floats:

@@ -5,6 +5,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
+from cacheroute.planning.pairs import ROUNDING
 from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 
 
@@ -98,7 +99,7 @@ def place_covering(
             continue
         chosen: list[int] = []
         covered = 0.0
-        while heap and len(chosen) < most and (exact or covered < rate):
+        while heap and len(chosen) < most and (exact or covered * (1.0 + ROUNDING) < rate):
             r = heapq.heappop(heap)[1]
             chosen.append(r)
             covered += capacity[r]

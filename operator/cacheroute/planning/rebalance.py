@@ -77,37 +77,36 @@ def rebalance(pairs: Pairs, demand: Demand, fleet: Fleet, freedom: Freedom) -> R
 
     Loads are summed anew after each pass, so that a second call finds nothing more to do.
     """
+    found = pairs
     before = load = loads(pairs, demand, fleet)
-    moved: set[int] = set()
-    swapped: set[int] = set()
-    moves = swaps = 0
+    swaps: list[tuple[int, int]] = []
     spent = 0.0
     stop = Stop.BALANCED
     for _ in range(_PASSES):
         search = _Search(pairs, demand, fleet, freedom, load, freedom.budget - spent)
         stop = search.run()
-        if not search.moves and not search.swaps:
+        if not search.changed:
             break
         spent += search.spent
-        moves, swaps = moves + len(search.moves), swaps + len(search.swaps) // 2
-        moved.update(search.moves)
-        swapped.update(search.swaps)
+        swaps += search.swaps
         pairs = Pairs.of(pairs.key, search.destination, pairs.standby)
         load = loads(pairs, demand, fleet)
+    came = ~found.has(pairs.key, pairs.destination, fleet.size)
+    moved = np.unique(pairs.key[came])
+    swaps = [both for both in swaps if np.isin(both, moved).all()]
+    swapped = np.unique(np.array(swaps, dtype=np.int64))
+    alone = np.setdiff1d(moved, swapped)
+    paid = came & ~freedom.free[pairs.key]
     report = RebalanceReport(
         before=imbalance(before, fleet.capacity, fleet.present),
         after=imbalance(load, fleet.capacity, fleet.present),
-        moves=moves,
-        swaps=swaps,
-        moved_rate=spent,
+        moves=alone.size,
+        swaps=len(swaps),
+        moved_rate=float(shares(pairs, demand.rate, fleet)[paid].sum()),
         budget=freedom.budget,
         stop=stop,
     )
-    return Rebalanced(pairs, _ints(moved - swapped), _ints(swapped), report)
-
-
-def _ints(keys: set[int]) -> Ints:
-    return np.array(sorted(keys), dtype=np.int64)
+    return Rebalanced(pairs, alone, swapped, report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +132,9 @@ class _Search:
         self, pairs: Pairs, demand: Demand, fleet: Fleet, freedom: Freedom, load: Floats, budget: float
     ) -> None:
         self.destination = pairs.destination.copy()
-        self.undone = 0
+        self.changed = False
         self._origin = pairs.destination
-        self.moves: list[int] = []
-        self.swaps: list[int] = []
+        self.swaps: list[tuple[int, int]] = []
         self.spent = 0.0
         self._key = pairs.key
         self._fleet, self._freedom, self._budget = fleet, freedom, budget
@@ -185,7 +183,6 @@ class _Search:
                 self._load[origin] += cost
                 self.spent -= float(self._rate[item])
                 self._carry(item, now, origin)
-                self.undone += 1
 
     def _hottest(self, stuck: set[int]) -> int | None:
         over = (self._load - self._ceiling * (1 + _STRICTLY)) / self._fleet.capacity
@@ -198,10 +195,9 @@ class _Search:
         self._load[hot] -= step.gain
         self._load[step.target] += step.gain
         self.spent += step.rate
-        if step.other is None:
-            self.moves.append(int(self._key[step.item]))
-        else:
-            self.swaps += [int(self._key[step.item]), int(self._key[step.other])]
+        self.changed = True
+        if step.other is not None:
+            self.swaps.append((int(self._key[step.item]), int(self._key[step.other])))
             self._carry(step.other, step.target, hot)
         self._carry(step.item, hot, step.target)
 

@@ -18,13 +18,13 @@ class Cause(enum.IntEnum):
     ADMITTED = 2
     """It was cold and has destinations now."""
     DROPPED = 3
-    """Its warm slot was given to a key with a higher rate."""
+    """Its warm slot was given to a key with a higher rate, or is no more."""
     FORCED_COLD = 4
     """The user routes it cold."""
     RAISED = 5
     """Its rate exceeds the capacity of its destinations: one more."""
     LOWERED = 6
-    """Fewer destinations are enough, with hysteresis: one less."""
+    """Fewer destinations are enough, with hysteresis, or there are no slots for more: one less."""
     BALANCED = 7
     """It left a destination that was above the allowed imbalance."""
     SWAPPED = 8

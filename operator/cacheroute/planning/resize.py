@@ -1,18 +1,14 @@
 """Phase 3 of ``Stable``: who is not admitted leaves, and keys in force get more or fewer destinations."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cacheroute.planning.hysteresis import Admission
-from cacheroute.planning.pairs import Floats, Ints, Pairs, loads
+from cacheroute.planning.pairs import ROUNDING, Floats, Ints, Pairs, loads
 from cacheroute.planning.placement import least_utilised
-from cacheroute.planning.report import Cause
-from cacheroute.planning.types import UNKNOWN, Demand, Fleet, Route
+from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 
 
-def resize(
-    retired: Pairs, admission: Admission, wanted: Ints, demand: Demand, fleet: Fleet
-) -> tuple[Pairs, NDArray[np.int8]]:
+def resize(retired: Pairs, admission: Admission, wanted: Ints, demand: Demand, fleet: Fleet) -> Pairs:
     """Add the least loaded destinations until the rate is covered, take away the most loaded.
 
     Args:
@@ -23,27 +19,21 @@ def resize(
         fleet: the destinations.
 
     Returns:
-        The pairs of keys in force that are still admitted, and int8[B], the Cause of each change, 0 for none.
+        The pairs of keys in force that are still admitted.
     """
-    because = np.zeros(demand.size, dtype=np.int8)
     now = retired.counts()
-    dropped = (now > 0) & ~admission.admitted
-    because[dropped] = np.where(demand.route[dropped] == Route.COLD, Cause.FORCED_COLD, Cause.DROPPED)
     pairs = retired.where(admission.admitted[retired.key])
     changing = np.flatnonzero((now > 0) & admission.admitted & (now != wanted))
     if changing.size == 0:
-        return pairs, because
+        return pairs
     load = loads(pairs, demand, fleet)
     members = _members_of(changing, pairs)
     for key in changing[np.lexsort((changing, -demand.cost[changing]))].tolist():
-        before = len(members[key])
         members[key] = _resized(members[key], key, int(wanted[key]), demand, fleet, load)
-        if len(members[key]) != before:
-            because[key] = Cause.RAISED if len(members[key]) > before else Cause.LOWERED
     rows = [(key, r) for key, found in members.items() for r in found]
     table = np.array(rows, dtype=np.int64).reshape(-1, 2)
     rest = pairs.where(~np.isin(pairs.key, changing))
-    return rest.extended(table[:, 0], table[:, 1]), because
+    return rest.extended(table[:, 0], table[:, 1])
 
 
 def _members_of(keys: Ints, pairs: Pairs) -> dict[int, list[int]]:
@@ -60,7 +50,7 @@ def _resized(
     """Add the least loaded destination until the rate is covered, or take away the most loaded; ``load`` follows."""
     rate, exact = float(demand.rate[key]), bool(demand.count[key])
     chosen = list(members)
-    while len(chosen) < wanted and (exact or rate > float(fleet.capacity[chosen].sum())):
+    while len(chosen) < wanted and (exact or rate > float(fleet.capacity[chosen].sum()) * (1.0 + ROUNDING)):
         target = least_utilised(load, fleet, set(chosen))
         if target == UNKNOWN:
             break

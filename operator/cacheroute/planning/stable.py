@@ -77,6 +77,7 @@ def _finished(
     changes = changes_between(before, pairs, demand, fleet, (made.moved_because, made.counted_because))
     count = pairs.counts()
     admitted = np.flatnonzero(count)
+    changed = int(np.count_nonzero(pairs.standby[admitted] != before.standby[admitted]))
     admitted = admitted[np.argsort(-demand.rate[admitted], kind="stable")]
     ends = np.cumsum(count)
     position = _positions(ends - count, count, admitted)
@@ -103,7 +104,7 @@ def _finished(
         changes=changes,
         admission=made.admission,
         rebalance=made.rebalance,
-        loss=loss,
+        loss=replace(loss, changed=changed),
         verdict=verdict,
         regime=regime,
     )

@@ -6,12 +6,13 @@ standby matters only when all are lost. Standbys of the plan in force stay where
 
 import heapq
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cacheroute.planning.pairs import Floats, Ints, Pairs, add_up, loads, shares
+from cacheroute.planning.placement import least_utilised
 from cacheroute.planning.report import LossReport
 from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 
@@ -47,6 +48,30 @@ def choose_standbys(pairs: Pairs, demand: Demand, fleet: Fleet, limit: float) ->
         keys=int(np.count_nonzero(standby[admitted] == UNKNOWN)),
         changed=int(np.count_nonzero(standby[admitted] != pairs.standby[admitted])),
     )
+
+
+def stand_in(pairs: Pairs, demand: Demand, fleet: Fleet) -> Pairs:
+    """Return the pairs with a usable standby for every key whose destinations are all absent.
+
+    It serves the key now, so it is chosen before loads are balanced: by LPT; those in force stay.
+    """
+    if fleet.present.all() or not fleet.present.any():
+        return pairs
+    here = np.zeros(demand.size, dtype=np.bool_)
+    here[pairs.key[fleet.present[pairs.destination]]] = True
+    waiting = np.flatnonzero((pairs.counts() > 0) & ~here)
+    if waiting.size == 0:
+        return pairs
+    standby = pairs.standby.copy()
+    standby[waiting] = _usable(pairs, fleet)[waiting]
+    without = waiting[standby[waiting] == UNKNOWN]
+    cost = demand.cost.copy()
+    cost[without] = 0.0
+    load = loads(pairs.with_standby(standby), replace(demand, cost=cost), fleet)
+    for key in without[np.lexsort((without, -demand.cost[without]))].tolist():
+        standby[key] = least_utilised(load, fleet, set())
+        load[standby[key]] += demand.cost[key]
+    return pairs.with_standby(standby)
 
 
 def _usable(pairs: Pairs, fleet: Fleet) -> Ints:

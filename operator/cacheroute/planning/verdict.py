@@ -25,12 +25,15 @@ def weigh(draft: Draft, kept: Draft, regime: Regime, options: StableOptions) -> 
     first = np.minimum(options.interval * shares(draft.pairs, demand.rate, draft.fleet)[arrived], 1.0)
     found = regime.hit(demand.rate[key], former[key], planned=np.ones(key.size, dtype=np.bool_))
     cost = float((first * found).sum())
+    changed = _changed(draft.pairs, kept.pairs, size)
+    if changed == 0:
+        return VerdictReport()
     pays = cost == 0 or options.interval * benefit > cost
     return VerdictReport(
         Verdict.INSTALLED if pays else Verdict.HELD,
         options.interval * benefit,
         cost,
-        _changed(draft.pairs, kept.pairs, size),
+        changed,
     )
 
 
