@@ -3,33 +3,24 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from cacheroute.cli.plan_tables import seat_keys
+from cacheroute.cli.tables import add, table
 from cacheroute.domain.plan import Plan
 
 Row = dict[str, Any]
 
 
-def show(table: Table) -> None:
-    """Print a table; without a terminal it is as wide as it needs to be, so that nothing is cut."""
-    console = Console(soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(width=10_000, soft_wrap=True)
-    console.print(table)
-
-
 def status_table(plans: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row for each RoutingPlan."""
-    table = _table("NAMESPACE", "NAME", "READY", "MODE", "KEYS", "COVERAGE", "DESTS", "HIT", "SYNCED", "WHY")
+    made = table("NAMESPACE", "NAME", "READY", "MODE", "KEYS", "COVERAGE", "DESTS", "HIT", "SYNCED", "WHY")
     for plan in plans:
         status, ready = plan.get("status", {}), _condition(plan, "Ready")
         in_force = status.get("plan", {})
         hit = status.get("served", {}).get("tokenHitPercent")
-        _add(
-            table,
+        add(
+            made,
             plan["metadata"]["namespace"],
             plan["metadata"]["name"],
             ready.get("status", "Unknown"),
@@ -41,7 +32,7 @@ def status_table(plans: Sequence[Mapping[str, Any]]) -> Table:
             status.get("gateways", {}).get("display", ""),
             ready.get("message", "the operator has not seen it yet; is it running?"),
         )
-    return table
+    return made
 
 
 def gateway_rows(plans: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -63,31 +54,37 @@ def gateway_rows(plans: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 def gateway_table(plans: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row for each RoutingPlan, by gateway."""
-    table = _table("GATEWAY", "NAMESPACE", "PLAN", "CONNECTED", "SYNCED", "REJECTED", "MESSAGE")
+    made = table("GATEWAY", "NAMESPACE", "PLAN", "CONNECTED", "SYNCED", "REJECTED", "MESSAGE")
     for row in sorted(gateway_rows(plans), key=lambda one: str(one["gateway"])):
-        _add(table, *row.values())
-    return table
+        add(made, *row.values())
+    return made
 
 
 def plan_table(name: str, plan: Plan) -> Table:
     """Return one row for each seat of a stored plan."""
     summary = plan.summary
-    table = _table("DESTINATION", "POOL", "KEYS", "RATE", "STANDBY FOR")
-    table.title = (
+    made = table("DESTINATION", "POOL", "KEYS", "RATE", "STANDBY FOR")
+    made.title = (
         f"{name}: plan {plan.version}, {summary.keys_admitted} of {summary.keys_known} keys, "
         f"{100 * summary.coverage:.0f} % of the rate, imbalance {summary.imbalance:.2f}"
     )
+    own, standby = seat_keys(plan)
+    rate = _seat_rates(plan)
     for seat in plan.seats:
-        own = [group for group in plan.groups if seat.index in group.seats]
-        _add(
-            table,
-            seat.destination or f"vacant (was {seat.last})",
-            seat.pool,
-            sum(len(group.keys) for group in own),
-            f"{sum(sum(group.rates) / len(group.seats) for group in own):.2f}",
-            sum(len(group.keys) for group in plan.groups if seat.index in group.standbys),
-        )
-    return table
+        name = seat.destination or f"vacant (was {seat.last})"
+        at = seat.index
+        add(made, name, seat.pool, own[at], f"{rate[at]:.2f}", standby[at])
+    return made
+
+
+def _seat_rates(plan: Plan) -> dict[int, float]:
+    """Return the requests/s that are planned on each seat; its keys share theirs evenly."""
+    rates = {seat.index: 0.0 for seat in plan.seats}
+    for group in plan.groups:
+        share = sum(group.rates) / len(group.seats)
+        for index in group.seats:
+            rates[index] += share
+    return rates
 
 
 def key_rows(plan: Plan, destination: str | None) -> list[Row]:
@@ -109,29 +106,17 @@ def key_rows(plan: Plan, destination: str | None) -> list[Row]:
 
 def key_table(name: str, rows: Sequence[Row], total: int) -> Table:
     """Return one row for each key."""
-    table = _table("KEY", "RATE", "DESTINATIONS", "STANDBYS")
-    table.title = f"{name}: {len(rows)} of {total} planned keys"
+    made = table("KEY", "RATE", "DESTINATIONS", "STANDBYS")
+    made.title = f"{name}: {len(rows)} of {total} planned keys"
     for row in rows:
-        _add(
-            table,
+        add(
+            made,
             row["key"],
             f"{row['ratePerSecond']:.2f}",
             " ".join(row["destinations"]),
             " ".join(row["standbys"]),
         )
-    return table
-
-
-def _table(*headers: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for header in headers:
-        table.add_column(header, overflow="fold")
-    return table
-
-
-def _add(table: Table, *cells: object) -> None:
-    """Add a row; what comes from a cluster is shown as it is, never read as markup."""
-    table.add_row(*(escape(str(cell)) for cell in cells))
+    return made
 
 
 def _condition(plan: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

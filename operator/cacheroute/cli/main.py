@@ -15,6 +15,9 @@ from cacheroute.cli.running import INTERRUPTED
 COMMANDS = {
     "operator": "cacheroute.cli.operator",
     "standalone": "cacheroute.cli.standalone",
+    "plan": "cacheroute.cli.plan",
+    "diff": "cacheroute.cli.diff",
+    "explain": "cacheroute.cli.explain",
     "engine": "cacheroute.cli.engine",
     "demo": "cacheroute.cli.demo",
 }
@@ -78,7 +81,7 @@ def complain(error: Exception) -> NoReturn:
     if not hasattr(error, "format_message"):
         kind = type(error).__name__
         fail(f"this is a defect of CacheRoute, please report it ({kind}: {error}); {TRACEBACK}=1 shows where")
-    message = error.format_message()
+    message = error.format_message().replace("Value error, ", "")
     if not message:
         raise SystemExit(USAGE)
     context = getattr(error, "ctx", None)

@@ -7,3 +7,7 @@ class InvalidRoutingPlanError(ValueError):
 
 class ClusterReadError(RuntimeError):
     """The cluster cannot be read for a user; one line that names what was asked for and why it failed."""
+
+
+class ClusterWriteError(RuntimeError):
+    """The cluster cannot be changed for a user; one line that names the object, why, and what to do."""

@@ -1,4 +1,4 @@
-"""Reads a cluster for a user: kubeconfig contexts, RoutingPlans and stored plans. Nothing is written."""
+"""Reads a cluster for a user: kubeconfig contexts, RoutingPlans and stored plans. Nothing is written here."""
 
 import base64
 import binascii
@@ -47,13 +47,7 @@ class ClusterReader:
         Raises:
             ClusterReadError: it cannot be used.
         """
-        with _translated("kubeconfig"):
-            config = pykube.KubeConfig.from_file(access.kubeconfig)
-            if access.context is not None:
-                config.set_current_context(access.context)
-            _check_context(config)
-            self._api = pykube.HTTPClient(config, timeout=TIMEOUT_SECONDS)
-            self._namespace: str = access.namespace or config.namespace
+        self._api, self._namespace = connected(access)
         self._everywhere = access.all_namespaces
 
     def plans(self) -> list[Mapping[str, Any]]:
@@ -63,7 +57,7 @@ class ClusterReader:
             ClusterReadError: they cannot be read.
         """
         namespace = pykube.all if self._everywhere else self._namespace
-        with _translated(f"RoutingPlans of {'all namespaces' if self._everywhere else self._namespace}"):
+        with translated(f"RoutingPlans of {'all namespaces' if self._everywhere else self._namespace}"):
             found = [one.obj for one in self._kind().objects(self._api, namespace=namespace)]
         return sorted(found, key=lambda one: (one["metadata"]["namespace"], one["metadata"]["name"]))
 
@@ -73,7 +67,7 @@ class ClusterReader:
         Raises:
             ClusterReadError: there is none, or it cannot be read.
         """
-        ref = PlanRef(self._namespace, name)
+        ref = self.ref(name)
         head = self._config_map(ref, HEAD)
         annotations: Mapping[str, str] = head["metadata"].get("annotations") or {}
         try:
@@ -82,16 +76,49 @@ class ClusterReader:
         except PlanFormatError as error:
             raise ClusterReadError(f"stored plan of {KIND} {ref}: {error}") from error
 
+    def stored_plan_of(self, name: str | None) -> Plan:
+        """Return the plan in force of a RoutingPlan; without a name, of the only one.
+
+        Raises:
+            ClusterReadError: there is none, it cannot be read, or there are several to choose from.
+        """
+        return self.stored_plan(name if name is not None else self._only())
+
+    def ref(self, name: str) -> PlanRef:
+        """Return the full name of a RoutingPlan in the chosen namespace."""
+        return PlanRef(self._namespace, name)
+
+    def _only(self) -> str:
+        names = [str(one["metadata"]["name"]) for one in self.plans()]
+        if len(names) != 1:
+            known = f"RoutingPlans {', '.join(names)}: name one" if names else f"no {KIND}"
+            raise ClusterReadError(f"namespace {self._namespace} has {known}")
+        return names[0]
+
     def _kind(self) -> Any:
         return pykube.object_factory(self._api, API_VERSION, KIND)
 
     def _config_map(self, ref: PlanRef, number: int) -> Mapping[str, Any]:
         name = config_map_name(ref, number)
-        with _translated(f"ConfigMap {ref.namespace}/{name}, which holds the plan of {KIND} {ref}"):
+        with translated(f"ConfigMap {ref.namespace}/{name}, which holds the plan of {KIND} {ref}"):
             found: Mapping[str, Any] = (
                 pykube.ConfigMap.objects(self._api, namespace=ref.namespace).get_by_name(name).obj
             )
         return found
+
+
+def connected(access: Access) -> tuple[pykube.HTTPClient, str]:
+    """Return a client and the namespace to look at.
+
+    Raises:
+        ClusterReadError: the kubeconfig cannot be used.
+    """
+    with translated("kubeconfig"):
+        config = pykube.KubeConfig.from_file(access.kubeconfig)
+        if access.context is not None:
+            config.set_current_context(access.context)
+        _check_context(config)
+        return pykube.HTTPClient(config, timeout=TIMEOUT_SECONDS), access.namespace or config.namespace
 
 
 def _check_context(config: Any) -> None:
@@ -109,7 +136,8 @@ def _content(config_map: Mapping[str, Any]) -> bytes:
 
 
 @contextmanager
-def _translated(what: str) -> Iterator[None]:
+def translated(what: str) -> Iterator[None]:
+    """Turn whatever the client raises into a ClusterReadError that says ``what`` could not be had, and why."""
     try:
         yield
     except pykube.exceptions.ObjectDoesNotExist as error:
