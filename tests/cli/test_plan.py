@@ -88,6 +88,14 @@ def test_loads_follow_capacity_standbys_and_the_cold_tail() -> None:
     assert sum(row.load for row in rows.values()) == pytest.approx(20.0)
 
 
+def test_keys_that_nobody_serves_are_part_of_the_cold_tail() -> None:
+    plan = plans.after()
+    gone = [dataclasses.replace(seat, destination=None, last=seat.name, vacated=1.0) for seat in plan.seats]
+    lonely = dataclasses.replace(plan, seats=(plan.seats[0], *gone[1:]))
+    rows = destination_rows(lonely, {"h100": 2.5})
+    assert rows[0].load == pytest.approx(20.0)
+
+
 @pytest.mark.parametrize("output", ["json", "yaml"])
 def test_documents_are_plans_again(run: Runner, rates: Path, tmp_path: Path, output: str) -> None:
     path = tmp_path / f"plan.{output}"
@@ -165,7 +173,7 @@ def test_a_key_that_is_routed_cold_is_dropped_and_explained(run: Runner, rates: 
 
 def test_requests_are_judged_as_they_came(run: Runner, tmp_path: Path) -> None:
     """Each key comes twice at once and then not for long: Poisson arrivals of these rates would hit far less."""
-    keys = np.repeat([f"tenant-{i:03d}" for i in range(200)], 2)
+    keys = np.repeat([f"tenant-{i:03d}" for i in reversed(range(200))], 2)
     time = np.repeat(np.arange(200) * 10.0, 2) + np.tile([0.0, 0.1], 200)
     path = tmp_path / "requests.csv"
     pl.DataFrame({"time": time, "key": keys}).write_csv(path)
@@ -173,6 +181,7 @@ def test_requests_are_judged_as_they_came(run: Runner, tmp_path: Path) -> None:
     line = next(one for one in ended.out.splitlines() if one.startswith("observed"))
     assert "200 requests in the second half" in line
     assert "16.7 % flat" in line  # the second of each pair finds it on 1 of 3: 1/3 of 1/2
+    assert "20.7 % planned" in line  # 12 of the 100 pairs are planned, and their second one always finds it
 
 
 def test_what_brings_no_key_is_not_judged(run: Runner) -> None:

@@ -168,6 +168,9 @@ def test_a_name_is_never_a_pattern(tmp_path: Path) -> None:
     csv(tmp_path, "key,rate\na,1\n")
     with pytest.raises(InputFileError, match="No such file"):
         read(tmp_path / "rate?.csv")
+    assert read(csv(tmp_path, "key,rate\nb,1\n").rename(tmp_path / "rates[1].csv")).rates.keys == ("b",)
+    other = parquet(tmp_path, key=["c"], rate=[1.0]).rename(tmp_path / "rates[1].parquet")
+    assert read(other).rates.keys == ("c",)
 
 
 def test_a_file_too_large_to_be_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

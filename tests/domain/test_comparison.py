@@ -68,6 +68,16 @@ def test_another_standby_alone_is_a_difference() -> None:
     assert (found.standbys, found.moves, found.different) == (2, (), True)
 
 
+def test_only_the_share_of_a_new_destination_lands_cold() -> None:
+    same = plans.before()
+    raised = dataclasses.replace(
+        same, groups=(dataclasses.replace(same.groups[0], seats=(0, 1), standbys=(2,)), *same.groups[1:])
+    )
+    found = compare(same, raised)
+    assert found.rewarm == pytest.approx((4.0 + 2.0) / 2 / (14.0 / 0.8))
+    assert found.churn == pytest.approx(2 / 8)
+
+
 def test_the_old_cause_of_a_key_is_not_told_again() -> None:
     """Else a replacement would be said to have been admitted when the key was."""
     moved = {one.key: one.cause for one in compare(plans.before(), plans.after()).moves}

@@ -109,6 +109,8 @@ def test_policy_paper_admits_by_rate_and_tells_no_threshold() -> None:
     said = plans.summary(threshold=0.0)
     paper = plans.plan(plan.seats, plan.groups, said=said, policy=PolicyName.PAPER)
     assert explain(paper, "nobody").state == Cold(dropped=None, needed=0.5, lowest=0.5)
+    stable = plans.plan(plan.seats, plan.groups, said=said)
+    assert explain(stable, "nobody").state == Cold(dropped=None, needed=None, lowest=0.5)
 
 
 def test_keys_are_looked_up_in_lower_case() -> None:
