@@ -278,3 +278,14 @@ def test_admission_by_bytes_fits_the_kv_cache() -> None:
     made = plan_of(step(fleet(*NAMES), measured, None, the_spec))
     taken = sum(len(group.seats) * length[key] for key, group in made.assignments())
     assert 4000 < taken <= 6000
+
+
+def test_more_traffic_than_the_fleet_carries_is_said() -> None:
+    loud = rates({key: 10 * value for key, value in many().items()})
+    decision = step(fleet(*NAMES), loud, None)
+    planned = next(one for one in decision.conditions if one.type is ConditionType.PLANNED)
+    assert (planned.status, planned.reason) == ("True", "Overloaded")
+    assert "80 requests/s are asked of 6 destinations that carry 15" in planned.message
+    assert (
+        plan_of(decision).summary.phases[0].message.endswith("it is overloaded, more destinations are needed")
+    )

@@ -141,5 +141,5 @@ def _summary(made: planning.Plan, given: PlannerInput) -> PlanSummary:
         multiplier=regime.multiplier,
         worth=regime.worth,
         verdict=report.verdict.verdict,
-        phases=phases(report, names),
+        phases=phases(report, names, float(given.fleet.capacity[given.fleet.present].sum())),
     )

@@ -96,7 +96,27 @@ def planned(observation: Observation, plan: Plan | None) -> Condition:
     if observation.spec.mode is Mode.HOLD:
         message = f"plan {plan.version} is held in force: spec.mode is Hold"
         return _true(ConditionType.PLANNED, "Hold", message)
+    overload = _overload(observation)
+    if overload:
+        return _true(ConditionType.PLANNED, "Overloaded", f"plan {plan.version} is in force; {overload}")
     return _true(ConditionType.PLANNED, "InForce", f"plan {plan.version} is in force")
+
+
+def _overload(observation: Observation) -> str:
+    """Return what to say where more is asked than the ready destinations carry, empty otherwise."""
+    rates, spec = observation.rates, observation.spec
+    if not isinstance(rates, Rates):
+        return ""
+    pools = {pool.name: pool.requests_per_second for pool in spec.pools}
+    ready = observation.fleet.in_state(DestinationState.READY)
+    capacity = sum(pools.get(one.pool, 0.0) for one in ready)
+    asked = float(rates.values.sum()) + rates.unkeyed
+    if not ready or asked <= capacity:
+        return ""
+    return (
+        f"{asked:.4g} requests/s are asked of {len(ready)} destinations that carry {capacity:.4g} by "
+        "spec.nodePools: more destinations are needed, or capacity.requestsPerSecond is set too low"
+    )
 
 
 def synced(observation: Observation) -> Condition:

@@ -46,10 +46,17 @@ _WORTH: Mapping[Worth, str] = {
 }
 
 
-def phases(report: PlanReport, names: Sequence[str]) -> tuple[Phase, ...]:
-    """Return what each phase did, in order; ``names`` are those of the destinations."""
+def phases(report: PlanReport, names: Sequence[str], capacity: float) -> tuple[Phase, ...]:
+    """Return what each phase did, in order, and what the traffic is to the fleet.
+
+    Args:
+        report: of the planner.
+        names: of the destinations.
+        capacity: requests/s of all destinations that are there.
+    """
     changes = report.changes
     return (
+        Phase("load", _load(report, capacity)),
         Phase("retire", f"{changes.count(Cause.LOST)} keys re-placed from destinations that are gone"),
         Phase("admit", _admitted(report)),
         Phase("count", _counted(changes)),
@@ -58,6 +65,13 @@ def phases(report: PlanReport, names: Sequence[str]) -> tuple[Phase, ...]:
         Phase("verdict", _verdict(report)),
         Phase("regime", regime_line(report.regime)),
     )
+
+
+def _load(report: PlanReport, capacity: float) -> str:
+    line = f"{report.total_rate:.4g} of {capacity:.4g} requests/s that the fleet carries at its latency knee"
+    if report.total_rate > capacity:
+        return f"{line}: it is overloaded, more destinations are needed"
+    return f"{line}, {100 * report.total_rate / capacity:.0f} %" if capacity > 0 else line
 
 
 def _admitted(report: PlanReport) -> str:
