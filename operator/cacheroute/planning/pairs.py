@@ -113,9 +113,7 @@ def shares(pairs: Pairs, weight: Floats, fleet: Fleet) -> Floats:
     Among destinations that are present, in proportion to their capacity: a proxy that keeps the number of active
     requests equal sends each of them requests at a rate inverse to its latency. 0 on those that are absent.
     """
-    capacity = fleet.capacity * fleet.present
-    scaled = capacity / capacity.max() if capacity.max() > 0 else capacity
-    here = scaled[pairs.destination]
+    here = (fleet.relative * fleet.present)[pairs.destination]
     whole = add_up(pairs.key, here, pairs.standby.size)[pairs.key]
     part = np.divide(here, whole, out=np.zeros_like(here), where=whole > 0)
     share: Floats = weight[pairs.key] * part
@@ -144,7 +142,7 @@ def loads(pairs: Pairs, demand: Demand, fleet: Fleet) -> Floats:
 def cold(demand: Demand, served: NDArray[np.bool_], fleet: Fleet) -> Floats:
     """Return what each destination has of the cold tail, float64[R], cost/s; ``served`` keys are not in it."""
     tail = float(np.sort(demand.cost[~served]).sum()) + demand.unkeyed_cost
-    capacity = fleet.capacity * fleet.present
+    capacity = fleet.relative * fleet.present
     whole = capacity.sum()
     spread: Floats = tail * (capacity / whole) if whole > 0 else np.zeros(fleet.capacity.size)
     return spread

@@ -48,10 +48,10 @@ class Freedom:
 
 def ceilings(pairs: Pairs, demand: Demand, fleet: Fleet, limit: float) -> Floats:
     """Return ``limit`` times what each destination would carry if all were equally utilised, float64[R], cost/s."""
-    capacity = fleet.capacity * fleet.present
+    capacity = fleet.relative * fleet.present
     whole = float(capacity.sum())
     mean = float(loads(pairs, demand, fleet).sum()) / whole if whole > 0 else 0.0
-    ceiling: Floats = limit * mean * fleet.capacity
+    ceiling: Floats = limit * mean * fleet.relative
     return ceiling
 
 
@@ -122,7 +122,11 @@ class _Step:
     rate: float
 
     def better(self, than: "_Step | None") -> bool:
-        return than is None or (self.score, self.effect) > (than.score, than.effect)
+        return than is None or (self.score, self.effect, -self.gain) > (
+            than.score,
+            than.effect,
+            -than.gain,
+        )
 
 
 class _Search:
@@ -138,6 +142,7 @@ class _Search:
         self.spent = 0.0
         self._key = pairs.key
         self._fleet, self._freedom, self._budget = fleet, freedom, budget
+        self._relative = fleet.relative
         self._load = load.copy()
         self._cost = shares(pairs, demand.cost, fleet)
         self._rate = np.where(freedom.free[pairs.key], 0.0, shares(pairs, demand.rate, fleet))
@@ -172,7 +177,7 @@ class _Search:
     def _take_back(self) -> None:
         """Undo moves that later ones made needless, the dearest first."""
         moved = np.flatnonzero(self.destination != self._origin)
-        for item in moved[np.lexsort((moved, -self._rate[moved]))].tolist():
+        for item in moved[np.lexsort((moved, -self._cost[moved], -self._rate[moved]))].tolist():
             now, origin = int(self.destination[item]), int(self._origin[item])
             cost = float(self._cost[item])
             if (
@@ -185,7 +190,7 @@ class _Search:
                 self._carry(item, now, origin)
 
     def _hottest(self, stuck: set[int]) -> int | None:
-        over = (self._load - self._ceiling * (1 + _STRICTLY)) / self._fleet.capacity
+        over = (self._load - self._ceiling * (1 + _STRICTLY)) / self._relative
         over[~self._fleet.present] = -np.inf
         over[list(stuck)] = -np.inf
         hot = int(np.argmax(over))
@@ -234,7 +239,7 @@ class _Search:
     def _targets(self, hot: int) -> Ints:
         """Return the coldest destinations, coldest first."""
         others = self._present[self._present != hot]
-        utilisation = self._load[others] / self._fleet.capacity[others]
+        utilisation = self._load[others] / self._relative[others]
         if others.size > _TARGETS:
             near = np.argpartition(utilisation, _TARGETS)[:_TARGETS]
             others, utilisation = others[near], utilisation[near]
@@ -254,7 +259,7 @@ class _Search:
 
     def _effect(self, hot: int, target: int, gain: Floats, *, strict: bool) -> Floats:
         """Return how much of ``gain`` relieves the overload of ``hot``; not positive where it is no improvement."""
-        capacity = self._fleet.capacity
+        capacity = self._relative
         effect = np.minimum(gain, self._load[hot] - self._ceiling[hot])
         after = self._load[target] + gain
         if strict:
@@ -283,7 +288,7 @@ class _Search:
         enough = np.flatnonzero((gain >= overload) & (rate <= budget))
         if enough.size == 0:
             return None
-        best = enough[np.lexsort((sets[enough].sum(axis=1), rate[enough]))[0]]
+        best = enough[np.lexsort((gain[enough], sets[enough].sum(axis=1), rate[enough]))[0]]
         chosen = items[sets[best] > 0]
         item = int(chosen[np.argmax(self._cost[chosen])])
         return _Step(
@@ -304,7 +309,7 @@ class _Search:
         for target in targets.tolist():
             effect = self._effect(hot, target, cost, strict=strict)
             effect = np.where(self._allowed(items, hot, target) & (rate <= budget), effect, 0.0)
-            at = _best_at(effect, rate)
+            at = _best_at(effect, rate, cost)
             if at is None:
                 continue
             step = _Step(
@@ -332,7 +337,7 @@ class _Search:
         rate = self._rate[items][:, None] + self._rate[others][None, :]
         effect = self._effect(hot, target, gain, strict=strict)
         effect = np.where((gain > 0) & (rate <= budget), effect, 0.0)
-        at = _best_at(effect.ravel(), rate.ravel())
+        at = _best_at(effect.ravel(), rate.ravel(), gain.ravel())
         if at is None:
             return None
         row, column = divmod(at, others.size)
@@ -347,15 +352,16 @@ class _Search:
         )
 
 
-def _best_at(effect: Floats, rate: Floats) -> int | None:
-    """Return where effect / rate is highest, the largest effect among equals, the first among these."""
+def _best_at(effect: Floats, rate: Floats, gain: Floats) -> int | None:
+    """Return where effect / rate is highest, then the largest effect, the smallest gain, the first."""
     useful = np.flatnonzero(effect > 0)
     if useful.size == 0:
         return None
-    effect, rate = effect[useful], rate[useful]
+    effects, effect, rate = effect, effect[useful], rate[useful]
     score = np.divide(effect, rate, out=np.full(effect.size, np.inf), where=rate > 0)
-    equal = np.flatnonzero(score == score.max())
-    return int(useful[equal[np.argmax(effect[equal])]])
+    equal = useful[score == score.max()]
+    equal = equal[effects[equal] == effects[equal].max()]
+    return int(equal[np.argmin(gain[equal])])
 
 
 def _score(effect: float, rate: float) -> float:

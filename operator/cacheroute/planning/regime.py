@@ -161,10 +161,10 @@ class _Bins:
 
 def _binned(rate: NDArray[np.float64], spread: NDArray[np.float64]) -> _Bins:
     """Gather keys by the rate that one destination sees of them; a bin is an eighth of an octave wide."""
-    known = rate > 0
+    known = rate / spread > 0  # the smallest floats have no half
     at_one = rate[known] / spread[known]
     index = np.floor(np.log2(at_one) * _BINS_PER_OCTAVE).astype(np.int64)
-    index -= index.min()
+    index -= index.min(initial=0)
     total = np.bincount(index, weights=rate[known]).astype(np.float64)
     copies = np.bincount(index, weights=spread[known]).astype(np.float64)
     used = copies > 0
@@ -179,13 +179,19 @@ def _window(bins: _Bins, size: int, slots: float) -> float:
     low, high = math.log(1e-9), math.log(_MAX_WINDOW)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        filled = float((bins.copies * -np.expm1(-bins.at_one * math.exp(middle))).sum())
+        filled = float((bins.copies * _found(bins.at_one, math.exp(middle))).sum())
         low, high = (middle, high) if filled < wanted else (low, middle)
     return math.exp((low + high) / 2)
 
 
 def _hit(bins: _Bins, window: float) -> float:
-    return float((bins.total * -np.expm1(-bins.at_one * window)).sum())
+    return float((bins.total * _found(bins.at_one, window)).sum())
+
+
+def _found(rate: NDArray[np.float64], window: float) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):  # a rate so high is found for certain
+        found: NDArray[np.float64] = -np.expm1(-rate * window)
+    return found
 
 
 def _worth(flat: float, planned: float, multiplier: float) -> Worth:

@@ -59,7 +59,7 @@ def _room_needed(pairs: Pairs, loss: LossReport, demand: Demand, fleet: Fleet, l
     Negative infinity for absent destinations and the lost one.
     """
     keys = pairs.key[pairs.destination == loss.destination]
-    capacity = fleet.capacity * fleet.present
+    capacity = fleet.relative * fleet.present
     capacity[loss.destination] = 0.0
     whole = float(capacity.sum())
     if keys.size == 0 or whole <= 0:
@@ -70,5 +70,5 @@ def _room_needed(pairs: Pairs, loss: LossReport, demand: Demand, fleet: Fleet, l
 
 
 def _coldest(load: Floats, fleet: Fleet, excluded: np.ndarray) -> int:
-    utilisation = np.where(fleet.present & ~excluded, load / fleet.capacity, np.inf)
+    utilisation = np.where(fleet.present & ~excluded, load * fleet.scale, np.inf)
     return int(np.argmin(utilisation))

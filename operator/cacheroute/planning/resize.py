@@ -49,7 +49,7 @@ def _resized(
 ) -> list[int]:
     """Add the least loaded destination until the rate is covered, or take away the most loaded; ``load`` follows."""
     rate, exact = float(demand.rate[key]), bool(demand.count[key])
-    chosen = list(members)
+    chosen, scale = list(members), fleet.scale
     while len(chosen) < wanted and (exact or rate > float(fleet.capacity[chosen].sum()) * (1.0 + ROUNDING)):
         target = least_utilised(load, fleet, set(chosen))
         if target == UNKNOWN:
@@ -57,7 +57,7 @@ def _resized(
         chosen.append(target)
         load[target] += demand.cost[key] / len(chosen)
     while len(chosen) > wanted:
-        hottest = max(chosen, key=lambda r: (not fleet.present[r], load[r] / fleet.capacity[r], -r))
+        hottest = max(chosen, key=lambda r: (not fleet.present[r], load[r] * scale[r], -r))
         load[hottest] -= demand.cost[key] / len(chosen)
         chosen.remove(hottest)
     return chosen

@@ -162,23 +162,23 @@ class _Losses:
         return max(lowest, float((base[left] / capacity[left]).max())) / mean
 
     def _capacity(self, r: int) -> Floats:
-        capacity = self.fleet.capacity * self.fleet.present
+        capacity = self.fleet.relative * self.fleet.present
         capacity[r] = 0.0
         return capacity
 
 
 def _falling(shared: Pairs, members: list[Ints], demand: Demand, fleet: Fleet) -> list[tuple[Ints, Floats]]:
-    share = shares(shared, demand.cost, fleet)
+    share, relative = shares(shared, demand.cost, fleet), fleet.relative
     targets: list[list[Ints]] = [[] for _ in range(fleet.size)]
     amounts: list[list[Floats]] = [[] for _ in range(fleet.size)]
     start = 0
     for group in members:
-        capacity = fleet.capacity[group]
+        capacity = relative[group]
         whole = float(capacity.sum())
         for at, r in enumerate(group.tolist()):
             others = np.delete(group, at)
             targets[r].append(others)
-            amounts[r].append(share[start + at] * fleet.capacity[others] / (whole - capacity[at]))
+            amounts[r].append(share[start + at] * relative[others] / (whole - capacity[at]))
         start += group.size
     empty = (np.empty(0, dtype=np.int64), np.empty(0))
     return [
@@ -188,9 +188,9 @@ def _falling(shared: Pairs, members: list[Ints], demand: Demand, fleet: Fleet) -
 
 
 def _stand_by_for_shared(losses: _Losses, standby: Ints) -> None:
-    """Give keys with several destinations the least loaded one outside them, counting what each may take over."""
+    """Give keys with several destinations the least loaded one outside them, by decreasing cost, counting what each may take over."""
     expected = losses.load.copy()
-    for key, members in losses.shared:
+    for key, members in sorted(losses.shared, key=lambda one: (-losses.cost[one[0]], one[0])):
         if standby[key] == UNKNOWN:
             candidates = _candidates(members, losses.fleet)
             if candidates.size:

@@ -86,6 +86,12 @@ class Fleet:
         return sum(self.warm_slots.tolist())
 
     @property
+    def relative(self) -> NDArray[np.float64]:
+        """float64[R], capacities as shares of the largest, so that load / relative does not overflow; 1 if equal."""
+        relative: NDArray[np.float64] = self.capacity / self.capacity.max()
+        return relative
+
+    @property
     def scale(self) -> NDArray[np.float64]:
         """float64[R], what makes loads comparable: load * scale orders as load / capacity does; all 1 if equal."""
         scale: NDArray[np.float64] = self.capacity.min() / self.capacity
