@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cacheroute.planning.options import StableOptions
+from cacheroute.planning.options import AdmissionRule, StableOptions
 from cacheroute.planning.stable import plan_stable
 from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 from tests.property.test_stable import SEEDS, renumbered, same, sets, standbys, uniform
@@ -168,3 +168,16 @@ def test_a_walk_of_rates_settles_and_stays(rng: np.random.Generator, keys: int, 
         demand = Demand(demand.rate * rng.lognormal(0, 0.3, keys))
         made = plan_stable(demand, fleet, made, options=EAGER)
         assert same(made, plan_stable(demand, fleet, made, options=EAGER))
+
+
+@settings(deadline=None)
+@given(SEEDS, st.integers(1, 30), st.integers(1, 6))
+def test_admission_by_bytes_settles_at_once(rng: np.random.Generator, keys: int, size: int) -> None:
+    tokens = np.full(size, float(rng.integers(50, 3000)))
+    fleet, options = replace(uniform(size, 3), tokens=tokens), replace(EAGER, admission=AdmissionRule.BYTES)
+    prefix = np.exp(rng.uniform(0, 7, keys)).round()
+    made = plan_stable(Demand(rng.exponential(0.1, keys), prefix=prefix), fleet, options=options)
+    demand = Demand(rng.exponential(0.1, keys), prefix=prefix)
+    made = plan_stable(demand, fleet, made, options=options)
+    assert (np.diff(made.offsets) * prefix[made.admitted]).sum() <= tokens.sum()
+    assert same(made, plan_stable(demand, fleet, made, options=options))

@@ -136,7 +136,7 @@ def admit_by_bytes(
     *,
     adapt: bool,
 ) -> Admission:
-    """Admit by prefill tokens saved for each token of KV cache; the best single key where it is worth more than all.
+    """Admit by prefill tokens saved for each token of KV cache; the best single key, and what fits beside, where it is worth more.
 
     A key saves rate * gain * prefix tokens and takes count * prefix tokens, so with a prefill time that is linear
     in the prefix its length cancels in the ratio, and counts in what fits.
@@ -169,9 +169,11 @@ def admit_by_bytes(
     best = int(np.argmax(worth)) if worth.size else 0
     forced = (demand.route == Route.ADMIT).any()
     if adapt and not forced and worth.size and worth[best] > worth[greedy.admitted].sum():
-        single = np.zeros(demand.size, dtype=np.bool_)
-        single[best] = True
-        return replace(greedy, admitted=single)
+        others = np.where(everyone == best, Route.COLD, demand.route)
+        rest = admit_by_value(
+            value, weight, budget - weight[best], incumbent, others, hysteresis=hysteresis, adapt=adapt
+        )
+        return replace(greedy, admitted=rest.admitted | (everyone == best))
     return greedy
 
 
