@@ -246,6 +246,19 @@ def test_what_is_wrong_between_files(run: Runner, rates: Path, tmp_path: Path) -
         assert message in ended.err
 
 
+def test_a_previous_plan_on_other_pools(run: Runner, rates: Path, tmp_path: Path) -> None:
+    """Once this was a defect: the planner looked for a pool that the spec does not have."""
+    first, file = tmp_path / "a.json", spec_file(tmp_path)
+    run.cacheroute("plan", rates, *FLEET, "--save", first)
+    ended = run.cacheroute("plan", rates, "-f", file, "--previous", first)
+    assert (ended.code, ended.err) == (
+        2,
+        "cacheroute: the previous plan: destination 'destination-0000': pool 'default' is not one of the plan's: h100\n",
+    )
+    moved = run.cacheroute("plan", rates, "-f", file, "--previous", first, "--destinations", 3, "-o", "json")
+    assert {seat["pool"] for seat in json.loads(moved.out)["seats"]} == {"h100"}
+
+
 def test_rates_whose_sum_is_no_number(run: Runner) -> None:
     ended = run.cacheroute("plan", "-", *FLEET, stdin=b"key,rate\na,1e308\nb,1e308\n")
     assert (ended.code, ended.err) == (

@@ -6,11 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cacheroute.cli import table_file
+from cacheroute.cli import table_file, table_source
 from cacheroute.cli.observed import UNKEYED
 from cacheroute.cli.rates_file import RatesFile, read_rates
 from cacheroute.cli.table_format import TableFormat
 from cacheroute.controllers.file_world import InputFileError
+from tests.cli.running import DATA
 
 
 def read(path: Path, form: TableFormat | None = None, max_key_length: int = 128) -> RatesFile:
@@ -91,6 +92,7 @@ WRONG_CSV = [
     ("key,rate\n", "rates.csv: has no rows"),
     ("key,rate\n\n\n", "rates.csv: has no rows"),
     ("tenant,rate\na,1\n", "rates.csv: there is no column key"),
+    ("tenant,value\na,1\n", "rates.csv: there is no column key"),
     ("key,value\na,1\n", "rates.csv: there is no column rate (or time, with one row for each request)"),
     ("key,rate,time\na,1,1\n", "rates.csv: has both columns rate and time; leave one out"),
     ("key,rate,rate\na,1,1\n", "rates.csv:1: has two columns 'rate'"),
@@ -141,6 +143,13 @@ def test_what_is_wrong_in_a_parquet_file(tmp_path: Path, columns: dict[str, Any]
     assert str(error.value) == f"{path}{message}"
 
 
+def test_a_broken_parquet_file_is_one_message(capfd: pytest.CaptureFixture[str]) -> None:
+    """At this one polars panics, which is no Exception and prints by itself."""
+    with pytest.raises(InputFileError, match="is no Parquet file, or a broken one"):
+        read(DATA / "broken.parquet")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_file_of_the_wrong_format(tmp_path: Path) -> None:
     path = csv(tmp_path, "key,rate\na,1\n")
     with pytest.raises(InputFileError, match="is no Parquet file"):
@@ -176,9 +185,9 @@ def test_a_name_is_never_a_pattern(tmp_path: Path) -> None:
 def test_a_file_too_large_to_be_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "huge.csv"
     with path.open("wb") as file:
-        file.truncate(table_file.MAX_FILE_BYTES + 1)
+        file.truncate(table_source.MAX_FILE_BYTES + 1)
     with pytest.raises(InputFileError, match=r"is over 2 GiB; add it up to columns key and rate first"):
         read(path)
     monkeypatch.setattr(table_file, "MAX_ROWS", 1)
-    with pytest.raises(InputFileError, match="has 2 rows, over 1"):
+    with pytest.raises(InputFileError, match="has over 1 rows"):
         read(parquet(tmp_path, key=["a", "b"], rate=[1.0, 2.0]))

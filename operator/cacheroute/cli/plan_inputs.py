@@ -135,26 +135,26 @@ def _fleet(
     spec: PlanSpec, entries: tuple[DestinationEntry, ...], options: FleetOptions, previous: Plan | None
 ) -> Fleet:
     if entries:
-        return _listed(spec, entries, options)
+        return _on_pools(spec, [(entry.name, entry.pool) for entry in entries], str(options.file))
     if options.count is not None:
         return _numbered(spec, options.count)
     if previous is None:
         raise InputFileError(
             "--destinations is needed: how many there are; or list them by --destinations-file"
         )
-    seated = ((seat.destination, seat.pool) for seat in previous.seats)
-    return _of((name, pool) for name, pool in seated if name is not None)
+    seated = [(seat.destination, seat.pool) for seat in previous.seats if seat.destination is not None]
+    return _on_pools(spec, seated, "the previous plan")
 
 
-def _listed(spec: PlanSpec, entries: tuple[DestinationEntry, ...], options: FleetOptions) -> Fleet:
+def _on_pools(spec: PlanSpec, members: list[tuple[str, str]], whence: str) -> Fleet:
     pools = {pool.name for pool in spec.pools}
-    stray = next((entry for entry in entries if entry.pool not in pools), None)
+    stray = next(((name, pool) for name, pool in members if pool not in pools), None)
     if stray is not None:
         known = ", ".join(sorted(pools))
         raise InputFileError(
-            f"{options.file}: destination {stray.name!r}: pool {stray.pool!r} is not one of the plan's: {known}"
+            f"{whence}: destination {stray[0]!r}: pool {stray[1]!r} is not one of the plan's: {known}"
         )
-    return _of((entry.name, entry.pool) for entry in entries)
+    return _of(members)
 
 
 def _numbered(spec: PlanSpec, count: int) -> Fleet:

@@ -2,32 +2,27 @@
 
 import csv
 import io
-import os
-import stat
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from polars.exceptions import NoDataError, PolarsError
+from polars.exceptions import NoDataError, PanicException, PolarsError
 
 from cacheroute.cli.table_format import TableFormat
+from cacheroute.cli.table_source import STDIN, silenced, source
 from cacheroute.controllers.file_world import InputFileError
 
-MAX_FILE_BYTES = 2 * 1024**3
-MAX_ROWS = 200_000_000
-STDIN = "-"
+MAX_ROWS = 100_000_000
 _ROW = "row of the file"
 _SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableFile:
-    """A table with at least one row.
+    """A table with at least one row, unless it has no column that is wanted.
 
     Attributes:
         name: of the file, as messages say it.
@@ -96,12 +91,12 @@ def read_table(path: str, form: TableFormat | None, wanted: Iterable[str]) -> Ta
         InputFileError: the file cannot be used.
     """
     name = "standard input" if path == STDIN else path
-    source = _source(path, name)
+    content = source(path, name)
     if (form or _format(path)) is TableFormat.PARQUET:
-        table = TableFile(name, _parquet(source, name, set(wanted)))
+        table = TableFile(name, _parquet(content, name, set(wanted)))
     else:
-        table = TableFile(name, _csv(source, name, set(wanted)))
-    if table.frame.height == 0:
+        table = TableFile(name, _csv(content, name, set(wanted)))
+    if table.columns and table.frame.height == 0:
         raise InputFileError(f"{name}: has no rows")
     return table
 
@@ -113,64 +108,34 @@ def _format(path: str) -> TableFormat:
     raise InputFileError(f"{path}: ends neither in .csv nor in .parquet; say which it is by --format")
 
 
-def _source(path: str, name: str) -> Path | io.BytesIO:
-    """Return a file as it is, and what comes through a pipe in memory."""
+def _parquet(content: Path | io.BytesIO, name: str, wanted: set[str]) -> pl.DataFrame:
+    """Read columns; polars panics on some broken files and tells so on standard error itself."""
     try:
-        if path == STDIN:
-            return _piped(sys.stdin.buffer, name)
-        status = os.stat(path)  # noqa: PTH116 - Path.stat is the same; the path is a text here
-        if stat.S_ISDIR(status.st_mode):
-            raise InputFileError(f"{name}: is a directory")
-        _check_size(status.st_size, name)
-        if stat.S_ISREG(status.st_mode):
-            Path(path).open("rb").close()
-            return Path(path)
-        with Path(path).open("rb") as pipe:
-            return _piped(pipe, name)
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputFileError):
-            raise
-        raise InputFileError(
-            f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from error
+        with silenced():
+            return _parquet_columns(content, name, wanted)
+    except (PolarsError, PanicException) as error:
+        raise InputFileError(f"{name}: is no Parquet file, or a broken one: {_line(error)}") from error
 
 
-def _piped(stream: IO[bytes], name: str) -> io.BytesIO:
-    content = stream.read(MAX_FILE_BYTES + 1)
-    _check_size(len(content), name)
-    return io.BytesIO(content)
+def _parquet_columns(content: Path | io.BytesIO, name: str, wanted: set[str]) -> pl.DataFrame:
+    """Read no more rows than are allowed, rather than ask for their number, which may be a wrong one."""
+    lazy = pl.scan_parquet(content, glob=False)
+    present = [column for column in lazy.collect_schema().names() if column in wanted]
+    frame = lazy.select(present).head(MAX_ROWS + 1).collect() if present else pl.DataFrame()
+    if frame.height > MAX_ROWS:
+        raise InputFileError(f"{name}: has over {MAX_ROWS:,} rows; add them up to key and rate first")
+    return frame.with_row_index(_ROW, offset=1)
 
 
-def _check_size(size: int, name: str) -> None:
-    if size > MAX_FILE_BYTES:
-        raise InputFileError(
-            f"{name}: is over {MAX_FILE_BYTES >> 30} GiB; add it up to columns key and rate first"
-        )
-
-
-def _parquet(source: Path | io.BytesIO, name: str, wanted: set[str]) -> pl.DataFrame:
-    try:
-        lazy = pl.scan_parquet(source, glob=False)
-        present = [column for column in lazy.collect_schema().names() if column in wanted]
-        rows = int(lazy.select(pl.len()).collect().item())
-        if rows > MAX_ROWS:
-            raise InputFileError(
-                f"{name}: has {rows} rows, over {MAX_ROWS}; add them up to key and rate first"
-            )
-        return lazy.select(present).collect().with_row_index(_ROW, offset=1)
-    except PolarsError as error:
-        raise InputFileError(f"{name}: is no Parquet file: {_line(error)}") from error
-
-
-def _csv(source: Path | io.BytesIO, name: str, wanted: set[str]) -> pl.DataFrame:
+def _csv(content: Path | io.BytesIO, name: str, wanted: set[str]) -> pl.DataFrame:
     """Read texts only, so that a wrong number can be named; blank lines are left out."""
     try:
-        frame = pl.read_csv(source, infer_schema=False, glob=False)
+        frame = pl.read_csv(content, infer_schema=False, glob=False)
     except NoDataError as error:
         raise InputFileError(f"{name}: is empty") from error
     except PolarsError as error:
         raise InputFileError(
-            _broken_csv(source, name) or f"{name}: is no CSV file: {_line(error)}"
+            _broken_csv(content, name) or f"{name}: is no CSV file: {_line(error)}"
         ) from error
     frame = frame.rename({column: column.strip() for column in _once(frame.columns, name)})
     columns = [column for column in frame.columns if column in wanted]
@@ -186,13 +151,13 @@ def _once(columns: list[str], name: str) -> list[str]:
     return columns
 
 
-def _broken_csv(source: Path | io.BytesIO, name: str) -> str | None:
+def _broken_csv(content: Path | io.BytesIO, name: str) -> str | None:
     """Say which row of a CSV file cannot be read; None where Python's reader finds nothing wrong."""
-    content = source.read_bytes() if isinstance(source, Path) else source.getvalue()
+    raw = content.read_bytes() if isinstance(content, Path) else content.getvalue()
     try:
-        text = content.decode("utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        row = content.count(b"\n", 0, error.start) + 1
+        row = raw.count(b"\n", 0, error.start) + 1
         return f"{name}:{row}: is not UTF-8 text"
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
@@ -213,5 +178,5 @@ def _wrong(given: object, value: float | None, least: float) -> str:
     return f"{given} is {'negative' if least == 0 else f'below {least:g}'}"
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     return str(error).strip().split("\n", maxsplit=1)[0][:200]
