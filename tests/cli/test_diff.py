@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from cacheroute.cli.plan_file import save_plan
-from cacheroute.domain.plan_document import to_document
+from cacheroute.domain.plan_document import FORMAT, to_document
 from tests.cli.running import Runner, same_as_file
 from tests.domain import plans
 
@@ -62,6 +62,13 @@ def test_a_plan_may_be_yaml(run: Runner, files: tuple[Path, Path], tmp_path: Pat
         (b"key,rate\na,1\n", "is no stored plan"),
         (b"\x1f\x8b\x08", "is no stored plan"),
         (gzip.compress(b"{}"), "plan document: format is None"),
+        (json.dumps({"format": FORMAT}).encode(), "plan document: KeyError at 'groups'"),
+        (
+            json.dumps(
+                {name: value for name, value in to_document(plans.before()).items() if name != "version"}
+            ).encode(),
+            "is no stored plan: 'version'",
+        ),
         (b"[]", "plan document: document must be an object, not list"),
         (b"[" * 100_000, "is no stored plan"),
         (json.dumps(to_document(plans.before()) | {"version": "0"}).encode(), "the document says '0'"),

@@ -37,7 +37,7 @@ def read_plan_file(path: str) -> Plan:
         raise InputFileError(f"{name}: cannot be read: {error.strerror or error}") from error
     except PlanFormatError as error:
         raise InputFileError(f"{name}: {error}") from error
-    except (EOFError, ValueError, RecursionError, zlib.error, yaml.YAMLError) as error:
+    except (EOFError, KeyError, ValueError, RecursionError, zlib.error, yaml.YAMLError) as error:
         if isinstance(error, InputFileError):
             raise
         raise InputFileError(f"{name}: is no stored plan: {error}") from error
