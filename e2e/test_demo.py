@@ -20,6 +20,20 @@ pytestmark = [pytest.mark.envoy, pytest.mark.timeout(300)]
 
 COMMAND = (sys.executable, "-m", "cacheroute.cli.main", "demo")
 SMALL = ("--engines", "4", "--tenants", "200", "--rate", "30", "--seconds", "12", "--warmup", "10")
+DRIFT = (
+    "--engines",
+    "4",
+    "--tenants",
+    "200",
+    "--rate",
+    "30",
+    "--seconds",
+    "20",
+    "--warmup",
+    "10",
+    "--interval",
+    "5",
+)
 MARK = "CACHEROUTE_DEMO_TEST"
 START_SECONDS, END_SECONDS, RUN_SECONDS = 60.0, 20.0, 240.0
 
@@ -61,9 +75,9 @@ class Run:
             int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if needle in _read(path)
         ]
 
-    def until_under_load(self) -> None:
-        """Wait until requests are sent."""
-        wait(lambda: b"flat:" in self.output, START_SECONDS, lambda: f"no load: {self.errors}")
+    def until_under_load(self, sign: str = "flat:") -> None:
+        """Wait until requests are sent, of which ``sign`` tells."""
+        wait(lambda: sign.encode() in self.output, START_SECONDS, lambda: f"no load: {self.errors}")
         assert len(self.processes()) == 1 + 4 + 2
 
     def until_all_ended(self) -> None:
@@ -127,6 +141,32 @@ def test_two_runs_at_once_both_show_what_planning_gains(tmp_path: Path) -> None:
             assert not run.kept
 
 
+def test_drifting_rates_cost_stable_less_than_paper(tmp_path: Path) -> None:
+    with demo(tmp_path / "run", "--drift", *DRIFT, "-o", "json") as run:
+        assert run.process.wait(RUN_SECONDS) in {0, 1}, run.errors
+        found = orjson.loads(run.output)
+        stable, paper = found["stable"], found["paper"]
+        assert found["failedRequests"] == 0
+        assert found["intervals"] == len(stable["perInterval"]) == len(paper["perInterval"]) == 4
+        assert stable["requests"] == paper["requests"] > 400
+        assert found["gainPoints"] == pytest.approx(stable["hitPercent"] - paper["hitPercent"], abs=0.11)
+        assert found["gainPoints"] > 0
+        assert paper["keysMovedPercentPerInterval"] > 60
+        assert stable["keysMovedPercentPerInterval"] < 20
+        assert stable["decisions"]["planned"] > 0.8 * stable["requests"]
+        run.until_all_ended()
+
+
+def test_ctrl_c_under_drift_ends_everything(tmp_path: Path) -> None:
+    with demo(tmp_path / "run", "--drift", *DRIFT) as run:
+        run.until_under_load("warm-up:")
+        run.process.send_signal(signal.SIGINT)
+        assert run.process.wait(END_SECONDS) == 130
+        run.until_all_ended()
+        assert not run.kept
+        assert "Traceback" not in run.errors
+
+
 def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
     with demo(tmp_path / "run", *SMALL) as run:
         run.until_under_load()
@@ -162,7 +202,13 @@ def test_a_part_that_does_not_start_is_named_with_the_end_of_its_log(tmp_path: P
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [(("-o", "yaml"), "--output"), (("--engines", "1"), "--engines"), (("--tenants", "many"), "--tenants")],
+    [
+        (("-o", "yaml"), "--output"),
+        (("--engines", "1"), "--engines"),
+        (("--tenants", "many"), "--tenants"),
+        (("--interval", "5"), "--interval"),
+        (("--drift", "--seconds", "45"), "--seconds"),
+    ],
 )
 def test_a_wrong_option_is_named(tmp_path: Path, options: tuple[str, ...], named: str) -> None:
     with demo(tmp_path / "run", *options) as run:

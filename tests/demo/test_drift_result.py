@@ -20,7 +20,7 @@ def arm(policy: PolicyName, hit: float, moved: int) -> Arm:
         Row(number, True, found, Shift(keys=200, moved=moved, cold_percent=4.0, admitted=30))
         for number in (2, 3)
     )
-    return Arm(policy, found, rows)
+    return Arm(policy, found, rows, failed=0)
 
 
 def result(stable: float = 80.0, paper: float = 70.0, failed: int = 0) -> DriftResult:
@@ -47,6 +47,7 @@ def test_the_document_has_what_scripts_read_and_is_json() -> None:
     document = orjson.loads(orjson.dumps(result().document()))
     for one, moved in (("stable", 5.0), ("paper", 85.0)):
         assert {"hitPercent", "maxOverMean", "ttftP99Ms"} <= document[one].keys()
+        assert document[one]["failedRequests"] == 0
         assert document[one]["keysMovedPercentPerInterval"] == moved
         assert document[one]["coldRatePercentPerInterval"] == 4.0
         assert document[one]["keysAdmittedPerInterval"] == 30.0
@@ -61,6 +62,7 @@ def test_the_words_and_the_table_have_both_policies() -> None:
     assert "Paper: HTTP 503" in words
     table = summary(result())
     assert [str(column.header) for column in table.columns] == ["", "Paper", "Stable"]
+    assert len(list(table.columns[2].cells)) == len(list(table.columns[0].cells))
     assert list(table.columns[1].cells)[:4] == ["70.0 %", "170 (85.0 %)", "30", "4.0 %"]
 
 
@@ -81,7 +83,9 @@ def test_the_default_has_ten_intervals_for_each_policy_and_ends_in_five_minutes(
 
 def test_only_the_policy_differs() -> None:
     options = DriftOptions(DemoOptions())
-    paper, stable = (options.plan_file(policy, "Active") for policy in (PolicyName.PAPER, PolicyName.STABLE))
+    paper, stable = (
+        options.plan_file(policy, "Active", 10) for policy in (PolicyName.PAPER, PolicyName.STABLE)
+    )
     assert paper.policy is PolicyName.PAPER
     assert (paper.window_seconds, paper.interval_seconds, paper.warm_prefixes) == (
         stable.window_seconds,

@@ -23,7 +23,7 @@ def test_the_plan_is_accepted_in_both_modes(tmp_path: Path) -> None:
 def test_the_plan_of_each_policy_is_accepted(tmp_path: Path) -> None:
     for policy in PolicyName:
         path = tmp_path / "plan.yaml"
-        write_plan(path, DriftOptions(DemoOptions(), interval=2).plan_file(policy, "Active"))
+        write_plan(path, DriftOptions(DemoOptions(), interval=2).plan_file(policy, "Active", 2))
         (spec,) = read_plans(path).values()
         assert (spec.planning.policy, spec.planning.interval_seconds, spec.rates.window_seconds) == (
             policy,

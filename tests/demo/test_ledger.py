@@ -69,4 +69,4 @@ def test_moves_count_in_the_interval_in_which_the_plan_came() -> None:
 def test_failures_count_in_warm_intervals_too() -> None:
     book = ledger()
     book.add(replace(record(1.0), fate=Fate.FAILED))
-    assert book.failed == 1
+    assert book.failed == book.arm().failed == 1

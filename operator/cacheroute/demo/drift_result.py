@@ -61,6 +61,7 @@ def _arm(arm: Arm) -> dict[str, Any]:
         "keysMovedPercentPerInterval": round(arm.moved_percent, 1),
         "keysAdmittedPerInterval": round(arm.admitted, 1),
         "coldRatePercentPerInterval": round(arm.cold_percent, 1),
+        "failedRequests": arm.failed,
         "perInterval": [_row(row) for row in arm.rows],
     }
 

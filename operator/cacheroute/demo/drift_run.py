@@ -34,6 +34,8 @@ from cacheroute.domain.spec import PolicyName
 
 WATCH_SECONDS = 1.0
 WINDOW_INTERVALS = 4
+READY_INTERVAL_SECONDS = 1
+"""How often the operator tells, before the load, whether it reads the gateway's counters."""
 SETUP_SECONDS = 10.0
 """About what it takes to start and to end a fleet."""
 POLICIES = (PolicyName.PAPER, PolicyName.STABLE)
@@ -64,10 +66,10 @@ class DriftOptions:
         """About what a run takes."""
         return len(POLICIES) * (self.course.total + SETUP_SECONDS)
 
-    def plan_file(self, policy: PolicyName, mode: str) -> files.PlanFile:
-        """Return the RoutingPlan to write."""
+    def plan_file(self, policy: PolicyName, mode: str, interval: int) -> files.PlanFile:
+        """Return the RoutingPlan to write; ``interval`` is that of the plans, seconds."""
         warm = self.demo.shape.warm_prefixes(self.demo.tenants, self.demo.engines)
-        return files.PlanFile(mode, policy, self.interval, WINDOW_INTERVALS * self.interval, warm)
+        return files.PlanFile(mode, policy, interval, WINDOW_INTERVALS * self.interval, warm)
 
     def arrivals(self) -> Arrivals:
         """Return the requests that both policies get."""
@@ -113,19 +115,24 @@ async def _watched(policy: PolicyName, options: DriftOptions, view: View, folder
             await _play((ledger, options), (fleet, observer), view)
     finally:
         view.end_phase()
+    arm = ledger.arm()
+    view.say(
+        f"policy {policy}: token hit {arm.figures.hit_percent:.1f} %, {arm.moved_percent:.1f} % of the keys moved"
+    )
     return ledger
 
 
 async def _play(what: tuple[Ledger, DriftOptions], parts: tuple[Fleet, Observer], view: View) -> None:
     (ledger, options), (fleet, observer) = what, parts
     demo, policy = options.demo, ledger.policy
-    files.write_plan(fleet.plan_file, options.plan_file(policy, "Shadow"))
+    files.write_plan(fleet.plan_file, options.plan_file(policy, "Shadow", READY_INTERVAL_SECONDS))
     await fleet.start(observer, view.say)
+    await fleet.counters_read(observer)
     target = Target(f"http://{fleet.addresses.gateway}", files.MODEL, demo.shape.answer)
     load = Load(target, Prompts(demo.shape, demo.seed), ledger.add)
     view.say(f"policy {policy}: {ledger.course.total:.0f} s at {demo.rate:g} requests/s")
     # A new spec begins a new control interval: both policies plan at the same times of the load.
-    files.write_plan(fleet.plan_file, options.plan_file(policy, "Active"))
+    files.write_plan(fleet.plan_file, options.plan_file(policy, "Active", options.interval))
     watch = Watch(ledger, observer, view)
     watching = asyncio.create_task(watch.run())
     try:

@@ -66,6 +66,7 @@ _NAMES = (
     "TTFT p50",
     "TTFT p99",
     "requests answered",
+    "requests failed, warm-up included",
     "generator late, p99",
 )
 
@@ -81,6 +82,7 @@ def _column(arm: Arm) -> tuple[str, ...]:
         f"{found.ttft_p50_ms:.0f} ms",
         f"{found.ttft_p99_ms:.0f} ms",
         str(found.requests),
+        str(arm.failed),
         f"{found.lag_p99_ms:.0f} ms",
     )
 

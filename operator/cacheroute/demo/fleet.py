@@ -8,9 +8,10 @@ from pathlib import Path
 
 from cacheroute.demo import files
 from cacheroute.demo.block import Block, claim_block
-from cacheroute.demo.observer import Observer
+from cacheroute.demo.observer import Observer, condition
 from cacheroute.demo.supervisor import Process, Supervisor
 from cacheroute.demo.workload import BLOCK_SIZE
+from cacheroute.domain.rates import RatesReason
 
 ENGINE_PORT = 8000
 FIRST_ENGINE = 11
@@ -114,6 +115,15 @@ class Fleet:
         """Wait until an engine answers."""
         url = f"http://{self._engines[name]}:{ENGINE_PORT}/health"
         await self._processes[name].until(lambda: observer.answers(url))
+
+    async def counters_read(self, observer: Observer) -> None:
+        """Wait until the operator reads the gateway's counters: from then on it can measure rates."""
+
+        async def read() -> bool:
+            reason = condition(await observer.status(), "RatesAvailable")
+            return reason in {RatesReason.PARTIAL, RatesReason.EMPTY}
+
+        await self._processes["standalone"].until(read)
 
     def kill(self, name: str) -> None:
         """Kill a process as a crash would."""

@@ -63,11 +63,13 @@ class Arm:
         policy: which.
         figures: of all counted requests.
         rows: the counted intervals.
+        failed: requests that failed, in warm intervals too.
     """
 
     policy: PolicyName
     figures: Figures
     rows: tuple[Row, ...]
+    failed: int
 
     @property
     def moved_percent(self) -> float:
@@ -145,7 +147,7 @@ class Ledger:
         numbers = range(self.course.warm, self.course.intervals)
         counted = [record for number in numbers for record in self.records.get(number, ())]
         rows = tuple(self.row(number) for number in numbers)
-        return Arm(self.policy, figures(counted, self.engines), rows)
+        return Arm(self.policy, figures(counted, self.engines), rows, self.failed)
 
 
 def _mean(values: Sequence[float]) -> float:
