@@ -121,8 +121,16 @@ class Rig:
     listen: Place
     stats: Place
     admin: Place
+    command: list[str] = field(default_factory=list)
     envoy: asyncio.subprocess.Process | None = None
     backends: list[Backend] = field(default_factory=list)
+
+    async def start_envoy(self) -> None:
+        """Start Envoy, in the place of one that is running."""
+        if self.envoy is not None:
+            self.envoy.kill()
+            await self.envoy.wait()
+        self.envoy = await asyncio.create_subprocess_exec(*self.command)
 
     async def publish(self, *tables: RoutingTable) -> str:
         """Publish and wait until Envoy has it all."""
@@ -210,8 +218,8 @@ async def gateway(backends: int, eviction_seconds: int = 900) -> AsyncIterator[R
             rig.admin,
             eviction_seconds=eviction_seconds,
         )
-        command = envoy_command(program, settings, concurrency=1, log_level="error")
-        rig.envoy = await asyncio.create_subprocess_exec(*command)
+        rig.command = envoy_command(program, settings, concurrency=1, log_level="error")
+        await rig.start_envoy()
         yield rig
 
 

@@ -1,11 +1,13 @@
 """The ADS server against a real Envoy: restarts, removals, refusals."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+import aiohttp
 import grpc
 import pytest
 from envoy.config.route.v3 import route_components_pb2, route_pb2
@@ -15,7 +17,7 @@ from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.table import RoutingTable, TableGroup
 from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, Snapshot, compile_tables, resource
 from cacheroute.proxy.tuning import Tuning
-from e2e.gateway_rig import GATEWAY, Answer, Rig, gateway, start_backend, table, until
+from e2e.gateway_rig import DEADLINE, GATEWAY, Answer, Rig, gateway, start_backend, table, until
 
 ADS = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 
@@ -89,6 +91,25 @@ async def test_a_rejected_table_leaves_the_last_good_one_and_is_reported(rig: Ri
     assert "same" in rejection.message
     assert len(rejection.message) <= 300
     assert (await rig.ask("alice")).destination == "pod-0"
+
+
+async def test_a_proxy_that_connects_after_a_rejection_gets_the_last_good_table(rig: Rig) -> None:
+    rig.ads.publish_snapshot(GATEWAY, broken(plans(rig)))
+    await until(lambda: bool(rig.ads.status(GATEWAY).rejections), "the rejection")
+    await rig.start_envoy()
+
+    async def serves() -> bool:
+        with contextlib.suppress(aiohttp.ClientError):
+            return (await rig.ask("alice")).destination == "pod-0"
+        return False
+
+    async with asyncio.timeout(DEADLINE):
+        while not await serves():  # noqa: ASYNC110  the other side is a process
+            await asyncio.sleep(0.05)
+    (rejection,) = rig.ads.status(GATEWAY).rejections
+    assert (rejection.node, rejection.reason) == ("envoy-1", "Rejected")
+    await rig.publish(plans(rig)[0])
+    assert rig.ads.status(GATEWAY).rejections == ()
 
 
 async def test_a_good_table_after_a_rejected_one_is_taken(rig: Rig) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from cacheroute.planning.measures import churn, imbalance, rewarm_rate
-from cacheroute.planning.types import Plan, PlanReport
+from cacheroute.planning.report import PlanReport
+from cacheroute.planning.types import Plan
 
 
 def plan(assigned: dict[int, list[int]]) -> Plan:

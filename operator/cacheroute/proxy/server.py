@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from cacheroute.proxy.errors import GatewayError
 from cacheroute.proxy.listener import listener
 from cacheroute.proxy.names import LISTENER
 from cacheroute.proxy.node import ProxyNode, read_node
+from cacheroute.proxy.parking import Parking
 from cacheroute.proxy.snapshot import LISTENERS, Resource, Snapshot, bridge, compile_tables, resource
 from cacheroute.proxy.subscription import Ask, Push, Stream
 from cacheroute.proxy.tuning import Tuning
@@ -56,6 +58,7 @@ class AdsServer:
         self._on_change = on_change
         self._tuning = tuning or Tuning()
         self._snapshots: dict[str, Snapshot] = {}
+        self._parking: dict[str, Parking] = defaultdict(Parking)
         self._tables: dict[str, tuple[RoutingTable, ...]] = {}
         self._listeners: dict[tuple[str, int, bool], Resource] = {}
         self._proxies: set[_Proxy] = set()
@@ -100,6 +103,7 @@ class AdsServer:
             between: endpoints that connected proxies have while they change routes.
         """
         self._snapshots[gateway] = snapshot
+        self._parking[gateway].published(snapshot)
         for proxy in self._of(gateway):
             self._offer(proxy, between)
         return snapshot.version
@@ -107,11 +111,12 @@ class AdsServer:
     def status(self, gateway: str) -> GatewayStatus:
         """Return what is known of the gateway's proxies."""
         proxies = self._of(gateway)
-        rejections = [one for one in map(_rejection, proxies) if one is not None]
+        parked = self._parking[gateway].rejections if gateway in self._parking else ()
+        refused = [_refusal(proxy.node) for proxy in proxies if proxy.node.unsupported]
         return GatewayStatus(
             connected=len(proxies),
-            synced=sum(proxy.stream.synced for proxy in proxies),
-            rejections=tuple(sorted(rejections, key=lambda one: one.node)),
+            synced=0 if parked else sum(proxy.stream.synced for proxy in proxies),
+            rejections=tuple(sorted((*parked, *refused), key=lambda one: one.node)),
         )
 
     def gateways(self) -> frozenset[str]:
@@ -126,7 +131,8 @@ class AdsServer:
         if snapshot is None or proxy.node.unsupported:
             return
         own = {LISTENER: self._listener(proxy.node)}
-        proxy.stream.offer(Snapshot(snapshot.version, {**snapshot.resources, LISTENERS: own}), between)
+        whole = Snapshot(snapshot.version, {**snapshot.resources, LISTENERS: own})
+        proxy.stream.offer(self._parking[proxy.node.gateway].offered(whole), between)
         proxy.changed.set()
 
     def _listener(self, node: ProxyNode) -> Resource:
@@ -171,12 +177,24 @@ class AdsServer:
 
     def _hear(self, proxy: _Proxy, request: Any) -> None:
         ask = _ask(request)
+        answered = proxy.stream.ask(ask)
         if ask.error:
-            _log.warning("proxy rejected a resource", node=proxy.node.name, type=ask.type_url, why=ask.error)
-        proxy.stream.ask(ask)
+            self._park(proxy, ask, answered)
+        elif ask.type_url != LISTENERS:  # a listener is that of one proxy
+            self._parking[proxy.node.gateway].accepted(ask.type_url, answered)
         proxy.changed.set()
         if ask.nonce:
             self._on_change(proxy.node.gateway)
+
+    def _park(self, proxy: _Proxy, ask: Ask, rejected: tuple[Resource, ...]) -> None:
+        """Serve nobody what one proxy rejected; those who have a good version keep it."""
+        node = proxy.node
+        _log.warning("proxy rejected a resource", node=node.name, type=ask.type_url, why=ask.error)
+        self._parking[node.gateway].rejected(
+            ask.type_url, rejected, Rejection(node.name, "Rejected", ask.error)
+        )
+        for other in self._of(node.gateway):
+            self._offer(other)
 
     async def _write(self, proxy: _Proxy, reader: "asyncio.Task[None]", context: Any) -> None:
         """Send what the stream wants sent, until the proxy stops reading or asking."""
@@ -192,12 +210,8 @@ class AdsServer:
                     await proxy.changed.wait()
 
 
-def _rejection(proxy: _Proxy) -> Rejection | None:
-    if proxy.node.unsupported:
-        return Rejection(proxy.node.name, "UnsupportedVersion", proxy.node.unsupported)
-    if proxy.stream.rejection:
-        return Rejection(proxy.node.name, "Rejected", proxy.stream.rejection)
-    return None
+def _refusal(node: ProxyNode) -> Rejection:
+    return Rejection(node.name, "UnsupportedVersion", node.unsupported)
 
 
 def _ask(request: Any) -> Ask:

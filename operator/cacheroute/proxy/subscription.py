@@ -116,16 +116,23 @@ class Stream:
         self._offered = snapshot
         self._bridge, self._bridge_end = bridge or {}, None
 
-    def ask(self, ask: Ask) -> None:
-        """Take note of a request: an ACK, a NACK, a change of subscriptions, or several of them at once."""
+    def ask(self, ask: Ask) -> tuple[Resource, ...]:
+        """Take note of a request: an ACK, a NACK, a change of subscriptions, or several of them at once.
+
+        Returns:
+            The resources of the response that it answers: accepted, or where ``ask.error`` says so rejected.
+        """
         first = ask.type_url not in self._subscriptions
         state = self._subscriptions.setdefault(ask.type_url, _Subscription())
         if first:
             state.known.update(ask.initial_versions)
             state.wildcard = not ask.subscribe and ask.type_url in _WILDCARD_TYPES
         self._subscribe(state, ask)
-        if state.pending is not None and state.pending.nonce == ask.nonce:
-            self._answered(state, state.pending, ask.error)
+        pending = state.pending
+        if pending is None or pending.nonce != ask.nonce:
+            return ()
+        self._answered(state, pending, ask.error)
+        return pending.resources
 
     def poll(self, now: float) -> list[Push]:
         """Return what must be sent now; the caller sends all of it, in this order.
