@@ -30,14 +30,14 @@ class PlannerInput:
         seats: R seats in the order of their names.
         demand: of the keys.
         fleet: one entry for each seat.
-        incumbent: the plan in force, None before the first.
+        incumbent: the plan in force, NOTHING before the first.
     """
 
     keys: tuple[str, ...]
     seats: tuple[Seat, ...]
     demand: planning.Demand
     fleet: planning.Fleet
-    incumbent: planning.Assignment | None
+    incumbent: planning.Assignment
 
 
 def planner_input(
@@ -50,7 +50,7 @@ def planner_input(
         seats=seats.seats,
         demand=_demand(spec, keys, rates),
         fleet=_fleet(spec, plan, fleet, seats.seats),
-        incumbent=None if plan is None else _incumbent(plan, keys, seats.seats),
+        incumbent=planning.NOTHING if plan is None else _incumbent(plan, keys, seats.seats),
     )
 
 

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from cacheroute.domain.fleet import Fleet
 from cacheroute.domain.inputs import PlannerInput, planner_input, stable_options
 from cacheroute.domain.phases import CAUSES, key_changes, phases
@@ -13,6 +15,7 @@ from cacheroute.domain.seating import seating
 from cacheroute.domain.spec import PlanSpec, PolicyName
 from cacheroute.planning import types as planning
 from cacheroute.planning.paper import plan_paper
+from cacheroute.planning.regime import diagnose
 from cacheroute.planning.report import Cause
 from cacheroute.planning.stable import plan_stable
 
@@ -66,9 +69,22 @@ def needs_repair(spec: PlanSpec, plan: Plan, fleet: Fleet, now: float) -> bool:
 
 def _made(spec: PlanSpec, given: PlannerInput, rates: Rates, *, repairs_only: bool) -> planning.Plan:
     if spec.planning.policy is PolicyName.PAPER and not repairs_only:
-        return plan_paper(given.demand, given.fleet, given.incumbent)
+        return _diagnosed(plan_paper(given.demand, given.fleet, given.incumbent), given)
     options = stable_options(spec, rates, repairs_only=repairs_only)
     return plan_stable(given.demand, given.fleet, given.incumbent, options=options)
+
+
+def _diagnosed(made: planning.Plan, given: PlannerInput) -> planning.Plan:
+    """Return the plan of Paper, which does not ask whether affinity is worth it, with the answer."""
+    fleet, report = given.fleet, made.report
+    regime = diagnose(
+        given.demand.rate,
+        made.admitted,
+        np.diff(made.offsets),
+        (fleet.size, float(fleet.warm_slots.mean())),
+        report.imbalance,
+    )
+    return replace(made, report=replace(report, regime=regime))
 
 
 def _moves(made: planning.Plan, given: PlannerInput, plan: Plan | None, now: float) -> Mapping[str, LastMove]:

@@ -167,7 +167,7 @@ class PlanSpec:
 
     def pool(self, name: str) -> Pool:
         """Return the pool called ``name``; KeyError where the spec has none."""
-        return next(pool for pool in self.pools if pool.name == name)
+        return {pool.name: pool for pool in self.pools}[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,8 @@ def top_keys(plan: Plan | None) -> tuple[TopKey, ...]:
 
 def serving(plan: Plan, seats: tuple[int, ...]) -> tuple[str, ...]:
     """Return the names of the destinations that fill ``seats`` now, sorted; empty where all are vacant."""
-    names = (plan.seat(index).destination for index in seats)
-    return tuple(sorted(name for name in names if name is not None))
+    wanted = frozenset(seats)
+    return tuple(sorted(one.destination for one in plan.seats if one.index in wanted and one.destination))
 
 
 def refused_status(invalid: InvalidSpec) -> PlanStatus:

@@ -67,13 +67,14 @@ def plan_paper(
 
 
 def _compared(made: Plan, previous: Assignment, demand: Demand, fleet: Fleet) -> PlanReport:
-    """Return the report with what changed against the assignment in force, all for the reason that Paper replans."""
-    before, after = (
-        Pairs.of_assignment(previous, demand.size, fleet.size),
-        Pairs.of_assignment(made, demand.size, fleet.size),
-    )
-    reason = np.full(demand.size, Cause.REPLANNED, dtype=np.int8)
-    changes = changes_between(before, after, demand, fleet, (reason, reason))
+    """Return the report with what changed against the assignment in force; keys in both moved because Paper replans."""
+    before = Pairs.of_assignment(previous, demand.size, fleet.size)
+    after = Pairs.of_assignment(made, demand.size, fleet.size)
+    moved = np.full(demand.size, Cause.REPLANNED, dtype=np.int8)
+    counted = moved.copy()
+    was, now = before.counts() > 0, after.counts() > 0
+    counted[now & ~was], counted[was & ~now] = Cause.ADMITTED, Cause.DROPPED
+    changes = changes_between(before, after, demand, fleet, (moved, counted))
     return replace(
         made.report,
         churn=churn(previous, made, fleet.size),

@@ -17,15 +17,8 @@ from cacheroute.planning.regime import Regime, diagnose
 from cacheroute.planning.report import PlanReport, Verdict, VerdictReport
 from cacheroute.planning.reserve import make_room
 from cacheroute.planning.standby import choose_standbys
-from cacheroute.planning.types import Assignment, Demand, Fleet, Plan
+from cacheroute.planning.types import NOTHING, Assignment, Demand, Fleet, Plan
 from cacheroute.planning.verdict import weigh
-
-_NOTHING = Assignment(
-    np.empty(0, dtype=np.int64),
-    np.zeros(1, dtype=np.int64),
-    np.empty(0, dtype=np.int64),
-    np.empty(0, dtype=np.int64),
-)
 
 
 def plan_stable(
@@ -41,7 +34,7 @@ def plan_stable(
     of warming what moves. Forced ones are made in any case: destinations that are gone, what the user fixed, and
     slots that there are no more.
     """
-    incumbent = previous if previous is not None else _NOTHING
+    incumbent = previous if previous is not None else NOTHING
     made = draft(demand, fleet, incumbent, options, adapt=not options.repairs_only)
     regime = _regime(made)
     verdict = VerdictReport()

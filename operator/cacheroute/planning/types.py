@@ -161,6 +161,15 @@ class Assignment:
     standby: NDArray[np.int64]
 
 
+NOTHING = Assignment(
+    np.empty(0, dtype=np.int64),
+    np.zeros(1, dtype=np.int64),
+    np.empty(0, dtype=np.int64),
+    np.empty(0, dtype=np.int64),
+)
+"""The assignment before the first plan."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan(Assignment):
     """An assignment with what is expected of it.

@@ -103,7 +103,6 @@ class Stream:
         self._bridge: Mapping[str, Resource] = {}
         self._bridge_end: float | None = None
         self._pushes = 0
-        self._error = ""
 
     def offer(self, snapshot: Snapshot, bridge: Mapping[str, Resource] | None = None) -> None:
         """Make ``snapshot`` what the proxy should have.
@@ -131,7 +130,7 @@ class Stream:
         pending = state.pending
         if pending is None or pending.nonce != ask.nonce:
             return ()
-        self._answered(state, pending, ask.error)
+        self._answered(state, pending, rejected=bool(ask.error))
         return pending.resources
 
     def poll(self, now: float) -> list[Push]:
@@ -172,20 +171,6 @@ class Stream:
             state.settled(self._wanted(kind)) for kind, state in self._subscriptions.items()
         )
 
-    @property
-    def rejection(self) -> str:
-        """Why the proxy rejected something of the snapshot offered; empty where it did not."""
-        offered = self._offered
-        if offered is None:
-            return ""
-        for kind, state in self._subscriptions.items():
-            resources = offered.of(kind)
-            if any(
-                name in resources and resources[name].version == bad for name, bad in state.rejected.items()
-            ):
-                return self._error
-        return ""
-
     def _cross_bridge(self, offered: Snapshot, now: float) -> None:
         if self._bridge_end is not None and now >= self._bridge_end:
             self._bridge, self._bridge_end = {}, None
@@ -214,11 +199,11 @@ class Stream:
             if not state.wildcard:
                 state.known.pop(name, None)
 
-    def _answered(self, state: _Subscription, pending: Push, error: str) -> None:
+    @staticmethod
+    def _answered(state: _Subscription, pending: Push, *, rejected: bool) -> None:
         state.pending = None
         versions = {one.name: one.version for one in pending.resources if state.wants(one.name)}
-        if error:
-            self._error = error
+        if rejected:
             state.rejected.update(versions)
             return
         state.known.update(versions)
