@@ -26,7 +26,12 @@ from cacheroute.proxy.server import AdsServer
 
 DEADLINE = 20.0
 GATEWAY = "default"
-SOURCES = (KeySource(KeySourceKind.HEADER, "x-tenant-id"), KeySource(KeySourceKind.BODY_FIELD, "user"))
+SOURCES = (
+    KeySource(KeySourceKind.HEADER, "x-tenant-id"),
+    KeySource(KeySourceKind.COOKIE, "tenant"),
+    KeySource(KeySourceKind.BODY_FIELD, "user"),
+    KeySource(KeySourceKind.BODY_FIELD, "metadata.user_id"),
+)
 RESERVED = "x-cacheroute-"
 
 

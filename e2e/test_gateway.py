@@ -54,6 +54,36 @@ async def test_a_header_comes_before_the_body_and_case_does_not_matter(rig: Rig)
     assert (answer.destination, answer.decision) == ("pod-1", "planned")
 
 
+async def test_a_cookie_is_found_among_others_and_comes_before_the_body(rig: Rig) -> None:
+    for cookie in (
+        "a=1; tenant=bob; b=2",
+        'tenant="bob"',
+        "tenant=BOB;x=y",
+        "nottenant=alice; tenant=bob; tenant=alice",
+    ):
+        answer = await rig.post({"model": "llama", "user": "alice"}, {"cookie": cookie})
+        assert (answer.destination, answer.decision) == ("pod-1", "planned"), cookie
+    for cookie in ("", ";;;=", "tenant=", "tenant", "x" * 8000):
+        answer = await rig.post({"model": "llama", "user": "alice"}, {"cookie": cookie})
+        assert answer.destination == "pod-0", cookie
+
+
+async def test_a_member_of_an_object_in_the_body_is_a_key(rig: Rig) -> None:
+    nested = {"model": "llama", "metadata": {"user_id": "bob", "x": [{"user_id": "alice"}]}}
+    assert (await rig.post(nested)).destination == "pod-1"
+    assert (await rig.post({**nested, "user": "alice"})).destination == "pod-0"
+    for hostile in (
+        {"model": "llama", "metadata.user_id": "bob"},
+        {"model": "llama", "a": {"metadata": {"user_id": "bob"}}},
+        {"model": "llama", "metadata": [{"user_id": "bob"}]},
+        {"model": "llama", "metadata": {"a": {"user_id": "bob"}}},
+        {"model": "llama", "metadata": "user_id"},
+    ):
+        assert (await rig.post(hostile)).decision == "cold", hostile
+    again = b'{"model":"llama","metadata":{"user_id":"bob"},"metadata":{}}'
+    assert (await rig.post(again)).decision == "cold"
+
+
 async def test_an_unknown_key_is_cold_and_uses_the_whole_fleet(rig: Rig) -> None:
     answers = [await rig.ask(f"stranger-{number}") for number in range(60)]
     assert {answer.decision for answer in answers} == {"cold"}

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from cacheroute.domain.keys import canonical_key, canonical_model
+from cacheroute.domain.keys import KeySourceKind, canonical_key, canonical_model
 from e2e.gateway_rig import SOURCES, Rig, gateway, table
 
 pytestmark = pytest.mark.envoy
 
 DOCUMENTS = 3000
 AT_ONCE = 20
-FIELDS = tuple(source.name for source in SOURCES if source.name != "x-tenant-id")
-NAMES = ("model", *FIELDS, "messages", "prompt")
+FIELDS = tuple(source.name for source in SOURCES if source.kind is KeySourceKind.BODY_FIELD)
+NAMES = ("model", *FIELDS, "metadata", "user_id", "messages", "prompt")
 PIECES = (
     "a",
     "B",
@@ -74,6 +74,14 @@ def value(source: random.Random, depth: int = 0) -> Any:
     return text(source)
 
 
+def metadata(source: random.Random) -> dict[str, Any]:
+    """Return an object that often has a user_id, sometimes deeper than it is looked for."""
+    inside = {"user_id": source.choice([text(source), value(source, 3), {"user_id": text(source)}])}
+    return inside | {
+        source.choice((*NAMES, text(source))): value(source, 2) for _ in range(source.randint(0, 2))
+    }
+
+
 def escaped(source: random.Random, plain: str) -> str:
     """Write a string with some of its characters as hexadecimal escapes."""
     return '"' + "".join(f"\\u{ord(one):04x}" if source.random() < 0.3 else one for one in plain) + '"'
@@ -82,6 +90,8 @@ def escaped(source: random.Random, plain: str) -> str:
 def document(source: random.Random) -> str:
     """Return a JSON object as text, with duplicates, blanks, escapes and sometimes without its end."""
     members = [(source.choice((*NAMES, text(source))), value(source, 1)) for _ in range(source.randint(0, 6))]
+    if source.random() < 0.4:
+        members.insert(source.randint(0, len(members)), ("metadata", metadata(source)))
     parts = []
     for name, content in members:
         written = escaped(source, name) if name in NAMES and source.random() < 0.2 else json.dumps(name)
@@ -94,16 +104,23 @@ def document(source: random.Random) -> str:
     return whole[: source.randint(1, len(whole) - 1)] if source.random() < 0.05 else whole
 
 
+def at(members: Any, path: str) -> Any:
+    """Return the member at a path; a name with a dot in it is no path."""
+    for name in path.split("."):
+        members = members.get(name) if isinstance(members, dict) else None
+    return members
+
+
 def expected(body: str) -> tuple[str, str]:
     """Return the plan and the key's label that Python's parser leads to."""
     try:
         members = json.loads(body)
     except ValueError:
         members = {}
-    model = members.get("model")
+    model = at(members, "model")
     plan = PLAN if isinstance(model, str) and canonical_model(model) == "llama" else "inference/rest"
     for field in FIELDS:
-        raw = members.get(field)
+        raw = at(members, field)
         if isinstance(raw, str) and raw:
             return plan, canonical_key(raw, 64) or "!"
     return plan, ""

@@ -23,12 +23,18 @@ class KeySourceKind(enum.StrEnum):
     """Where in a request a key is looked for."""
 
     HEADER = "header"
+    COOKIE = "cookie"
     BODY_FIELD = "bodyField"
 
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """One place to look for a key; header names are lower case, body fields are top-level JSON members."""
+    """One place to look for a key.
+
+    Attributes:
+        kind: what is looked at.
+        name: of a header in lower case, of a cookie, or the path of a JSON member, with dots between the levels.
+    """
 
     kind: KeySourceKind
     name: str

@@ -27,7 +27,7 @@ _SECRET = "is a secret, and keys are shown in metrics and status; use a header t
 _CONNECTION = "belongs to the connection, not to the tenant"
 _OWN = "begins with x-cacheroute-, which the gateway strips from requests"
 _UNIQUE = "the same source stands there twice"
-_ONE = "exactly one of header and bodyField is needed"
+_ONE = "exactly one of header, cookie and bodyField is needed"
 
 HeaderName = Annotated[
     str,
@@ -42,16 +42,23 @@ HeaderName = Annotated[
         ),
     ),
 ]
-BodyField = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
+_MEMBER = r"[A-Za-z_][A-Za-z0-9_-]*"
+BodyField = Annotated[str, Field(min_length=1, max_length=64, pattern=rf"^{_MEMBER}(\.{_MEMBER}){{0,3}}$")]
+CookieName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")]
 
 
 class KeySourceModel(Model):
-    """One place to look for a key: a request header, or a member of the JSON body."""
+    """One place to look for a key: a request header, a cookie, or a member of the JSON body."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "x-kubernetes-map-type": "atomic",
-            **rules(rule("has(self.header) != has(self.bodyField)", _ONE)),
+            **rules(
+                rule(
+                    "[has(self.header), has(self.cookie), has(self.bodyField)].filter(one, one).size() == 1",
+                    _ONE,
+                )
+            ),
         }
     )
 
@@ -60,7 +67,12 @@ class KeySourceModel(Model):
     )
     body_field: BodyField | None = Field(
         default=None,
-        description="Top-level member of the JSON body whose value is a string, such as prompt_cache_key or user.",
+        description="Member of the JSON body whose value is a string, such as prompt_cache_key, user or "
+        "metadata.user_id; dots stand between the levels.",
+    )
+    cookie: CookieName | None = Field(
+        default=None,
+        description="Name of a cookie. Keys are shown in metrics and status: name one that is no credential.",
     )
 
     @field_validator("header")
@@ -76,7 +88,7 @@ class KeySourceModel(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if (self.header is None) == (self.body_field is None):
+        if sum(one is not None for one in (self.header, self.cookie, self.body_field)) != 1:
             raise ValueError(_ONE)
         return self
 
@@ -84,6 +96,8 @@ class KeySourceModel(Model):
         """Return the source as a value."""
         if self.header is not None:
             return KeySource(KeySourceKind.HEADER, self.header)
+        if self.cookie is not None:
+            return KeySource(KeySourceKind.COOKIE, self.cookie)
         return KeySource(KeySourceKind.BODY_FIELD, self.body_field or "")
 
 

@@ -21,6 +21,13 @@ MODELS_PATH = "/v1/models"
 RETRY_ON = "connect-failure,refused-stream,reset-before-request,reset"
 """An answer that has begun is never retried (Envoy's rule); one that has not is, also when the engine died."""
 
+_SOURCE_FIELDS = {
+    KeySourceKind.HEADER: "header",
+    KeySourceKind.COOKIE: "cookie",
+    KeySourceKind.BODY_FIELD: "field",
+}
+"""What the Lua script calls each kind of source."""
+
 _Virtual = route_components_pb2.VirtualHost
 _Fields = dict[str, struct_pb2.Value]
 
@@ -110,8 +117,7 @@ def _entry_route(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Ro
 
 
 def _source(source: KeySource) -> struct_pb2.Value:
-    kind = "header" if source.kind is KeySourceKind.HEADER else "field"
-    return _struct({kind: _text(source.name)})
+    return _struct({_SOURCE_FIELDS[source.kind]: _text(source.name)})
 
 
 def _plan_hosts(table: RoutingTable, tuning: Tuning) -> Iterator[route_components_pb2.VirtualHost]:

@@ -20,10 +20,31 @@ local function model_domain(model)
   return MODEL_PREFIX .. string.gsub(string.lower(model), ODD, percent)
 end
 
+-- The value of a cookie (RFC 6265, section 5.4), the first of several; nil where there is none.
+local function cookie(headers, wanted)
+  for index = 0, headers:getNumValues('cookie') - 1 do
+    for name, value in string.gmatch(headers:getAtIndex('cookie', index), '([^=;%s]+)=([^;]*)') do
+      if name == wanted then
+        return (string.gsub(value, '^"(.*)"$', '%1'))
+      end
+    end
+  end
+  return nil
+end
+
+local function read(headers, members, source)
+  if source.header then
+    return headers:get(source.header)
+  elseif source.cookie then
+    return cookie(headers, source.cookie)
+  end
+  return members[source.field]
+end
+
 -- The first source that has a value; an empty one counts as absent.
 local function find_key(headers, members, sources)
   for _, source in ipairs(sources) do
-    local value = source.header and headers:get(source.header) or members[source.field]
+    local value = read(headers, members, source)
     if value and value ~= '' then
       return value
     end

@@ -1,4 +1,4 @@
--- The top-level string members of a JSON object, found without building the document.
+-- String members of a JSON object, found by their path (`user`, `metadata.user_id`) without building the document.
 -- Every step moves forward through the text, so the time is linear in its length whatever a client sends.
 
 local byte, find, gsub, sub = string.byte, string.find, string.gsub, string.sub
@@ -76,34 +76,58 @@ local function number_list_jumper(text)
   end
 end
 
--- Reads what follows a string that ended at `stop`, at the top level. Where the string is a member's name and
--- wanted, its value goes into `found` (the last of several wins, as in JSON parsers). Returns where to go on.
-local function read_member(text, from, stop, wanted, found)
+-- The objects that wanted members are in: `metadata` of `metadata.user_id`, with the members that each holds.
+local function containers(wanted)
+  local parents = {}
+  for path in pairs(wanted) do
+    local dot = find(path, '.', 1, true)
+    while dot do
+      local parent = sub(path, 1, dot - 1)
+      parents[parent] = parents[parent] or {}
+      parents[parent][#parents[parent] + 1] = path
+      dot = find(path, '.', dot + 1, true)
+    end
+  end
+  return parents
+end
+
+-- Reads what follows a string that ended at `stop`, in an object whose members are called `prefix` and their name.
+-- Where the string is a member's name and wanted, its value goes into `found` (the last of several wins, as in JSON
+-- parsers). Returns where to go on, and the prefix of the members of an object that is looked into next.
+local function read_member(text, from, stop, prefix, wanted, parents, found)
   local colon = find(text, '%S', stop + 1)
   if not colon or byte(text, colon) ~= COLON then
     return stop + 1
   end
   local value = find(text, '%S', colon + 1)
   local name = unescape(sub(text, from, stop - 1))
-  if not value or not wanted[name] then
+  local path = prefix .. name
+  if not value or find(name, '.', 1, true) or not (wanted[path] or parents[path]) then
     return value
   end
-  found[name] = nil
-  if byte(text, value) ~= QUOTE then
+  found[path] = nil
+  for _, member in ipairs(parents[path] or {}) do
+    found[member] = nil
+  end
+  local character = byte(text, value)
+  if character == OPEN_OBJECT and parents[path] then
+    return value, path .. '.'
+  elseif character ~= QUOTE or not wanted[path] then
     return value
   end
   local value_stop = string_end(text, value + 1)
   if value_stop then
-    found[name] = unescape(sub(text, value + 1, value_stop - 1))
+    found[path] = unescape(sub(text, value + 1, value_stop - 1))
     return value_stop + 1
   end
   return nil
 end
 
--- wanted: set of names. Returns name → decoded string, or nil where the text is no complete object or has more
+-- wanted: set of paths. Returns path → decoded string, or nil where the text is no complete object or has more
 -- than `max_steps` strings and brackets.
 local function json_members(text, wanted, max_steps)
-  local found, depth = {}, 0
+  local found, parents = {}, containers(wanted)
+  local depth, prefixes, entered = 0, {}, ''
   local at = find(text, '%S')
   if not at or byte(text, at) ~= OPEN_OBJECT then
     return nil
@@ -117,8 +141,8 @@ local function json_members(text, wanted, max_steps)
     local character = byte(text, at)
     if character == QUOTE then
       local stop = string_end(text, at + 1)
-      if stop and depth == 1 then
-        at = read_member(text, at + 1, stop, wanted, found)
+      if stop and prefixes[depth] then
+        at, entered = read_member(text, at + 1, stop, prefixes[depth], wanted, parents, found)
       else
         at = stop and stop + 1
       end
@@ -128,9 +152,11 @@ local function json_members(text, wanted, max_steps)
         at = stop + 1
       else
         depth, at = depth + 1, at + 1
+        prefixes[depth] = false
       end
     elseif character == OPEN_OBJECT then
       depth, at = depth + 1, at + 1
+      prefixes[depth], entered = entered or false, nil
     else
       depth, at = depth - 1, at + 1
       if depth == 0 then
