@@ -4,9 +4,21 @@ import pytest
 
 from cacheroute.domain.fleet import Pool
 from cacheroute.domain.keys import KeySource, KeySourceKind
-from cacheroute.domain.spec import FailoverSpec, Mode, PlanRef, PlanSpec, RatesSpec
+from cacheroute.domain.spec import (
+    Balance,
+    FailoverSpec,
+    Mode,
+    Override,
+    OverrideRoute,
+    PlanningSpec,
+    PlanRef,
+    PlanSpec,
+    PolicyName,
+    RatesSpec,
+)
 from cacheroute.kube.convert import read, to_spec
 from cacheroute.kube.errors import InvalidRoutingPlanError
+from cacheroute.planning.options import AdmissionRule
 from tests.kube.objects import FULL, INVALID, MINIMAL, merged, routing_plan
 
 
@@ -30,7 +42,14 @@ def test_every_field_arrives() -> None:
                 "gateway": "edge",
                 "keys": {"maxLength": 64},
                 "rates": {"windowSeconds": 120, "minCoveragePercent": 80},
-                "planning": {"intervalSeconds": 30},
+                "planning": {
+                    "policy": "Paper",
+                    "intervalSeconds": 30,
+                    "maxImbalancePercent": 7,
+                    "rewarmBudgetPercent": 3,
+                    "hysteresisPercent": 15,
+                    "balance": "Tokens",
+                },
                 "failover": {"drainSeconds": 5, "maxRetries": 1, "replacementGraceSeconds": 7},
             }
         },
@@ -39,10 +58,21 @@ def test_every_field_arrives() -> None:
     spec = to_spec(body)
     assert (spec.ref, spec.generation, spec.created) == (PlanRef("inference", "llama-70b"), 3, 1767323045.0)
     assert (spec.mode, spec.gateway, spec.max_key_length) == (Mode.SHADOW, "edge", 64)
-    assert (spec.rates, spec.planning.interval_seconds) == (RatesSpec(120, 80), 30)
+    assert spec.rates == RatesSpec(120, 80)
+    assert spec.planning == PlanningSpec(PolicyName.PAPER, 30, 7, 3, 15, AdmissionRule.RATE, Balance.TOKENS)
     assert spec.failover == FailoverSpec(5, 1, 7)
     assert spec.pools == (Pool("h100", 2.5, 128), Pool("h200", 3.5, 224))
-    assert [source.name for source in spec.key_sources] == ["x-tenant-id", "prompt_cache_key", "user"]
+    assert [(source.kind.value, source.name) for source in spec.key_sources] == [
+        ("header", "x-tenant-id"),
+        ("cookie", "tenant"),
+        ("bodyField", "prompt_cache_key"),
+        ("bodyField", "metadata.user_id"),
+        ("bodyField", "user"),
+    ]
+    assert spec.overrides == (
+        Override("acme-batch", OverrideRoute.COLD),
+        Override("acme-chat", OverrideRoute.ADMIT, 2),
+    )
 
 
 def test_placement_has_selectors_in_order() -> None:
