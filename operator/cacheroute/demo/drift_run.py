@@ -7,7 +7,7 @@ filled, and nobody could say how much that was worth. Only ``spec.planning.polic
 Engines, tenants, prompts, caches and the rate are those of the plain demonstration. The control interval is 10 s, so
 that ten of them for each policy end in five minutes: 640 requests of 900 tenants. A moved key pays one cold prefill for
 each interval in which it is asked for, so a longer interval, with more requests of each tenant, lowers the loss; the
-paper measured 11 to 16 points. The window of the rates is four intervals (the default is five), the shortest with
+paper measured 11 to 16 points. The window of the rates is four intervals (the default is five), the longest with
 which the first interval is enough for a first plan. Two intervals warm up: no plan is there in the first one, and in
 the second the plan is new to every cache. With six engines a key that is planned from scratch stays where it was one
 time in six by chance, so Paper moves a little less here than in the paper (92.5 to 98 %).
