@@ -58,3 +58,10 @@ def test_hits_of_extreme_rates_are_numbers() -> None:
     for planned in (True, False):
         hit = found.hit(rate, spread, planned=np.full(3, planned))
         assert ((hit >= 0) & (hit <= 1)).all()
+
+
+def test_where_every_prefix_is_found_no_fabulous_gain_is_promised() -> None:
+    rate = np.full(100, 1.0)
+    found = diagnose(rate, np.arange(100), np.ones(100, dtype=np.int64), (30, 4.0), 1.0)
+    assert found.planned_hit > 0.99
+    assert 1.0 < found.multiplier <= 100.0

@@ -18,6 +18,8 @@ _BINS_PER_OCTAVE = 8
 _MAX_WINDOW = 1e12
 """Seconds; a prefix that nothing evicts stays at least so long."""
 _STEPS = 60
+_LEAST_MISS = 0.01
+"""Below this share of misses prefill is not what limits an engine any more, so that no larger gain is predicted."""
 MIN_GAIN = 0.02
 """Hits gained per request below which affinity is called not worth it: what measurements scatter by."""
 
@@ -106,7 +108,7 @@ def diagnose(
     planned = _binned(rate, spread)
     flat_window, planned_window = _window(flat, size, slots), _window(planned, size, slots)
     flat_hit, planned_hit = _hit(flat, flat_window) / total, _hit(planned, planned_window) / total
-    multiplier = (1 - flat_hit) / max(1 - planned_hit, 1e-9) / max(imbalance, 1.0)
+    multiplier = (1 - flat_hit) / max(1 - planned_hit, _LEAST_MISS) / max(imbalance, 1.0)
     return Regime(
         flat_window,
         planned_window,
