@@ -17,7 +17,7 @@ def test_pairs_are_in_order_whatever_order_they_are_given_in() -> None:
 def test_a_destination_that_is_gone_comes_first_in_its_key_and_counts() -> None:
     found = Pairs.of_assignment(assignment({2: [4, UNKNOWN], 0: [1]}, {2: 3}), keys=3, size=5)
     assert placed(found) == {0: [1], 2: [UNKNOWN, 4]}
-    assert found.counts().tolist() == [1, 0, 2]
+    assert found.counts.tolist() == [1, 0, 2]
     assert found.standby.tolist() == [UNKNOWN, UNKNOWN, 3]
 
 

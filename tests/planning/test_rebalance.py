@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cacheroute.planning.pairs import loads
 from cacheroute.planning.rebalance import Freedom, Rebalanced, ceilings, rebalance
 from cacheroute.planning.report import Stop
 from cacheroute.planning.types import Fleet
@@ -29,12 +30,12 @@ def freedom(keys: int, *ceiling: float, budget: float = np.inf) -> Freedom:
 def made(
     places: Mapping[int, Sequence[int]], rate: Sequence[float], where: Fleet, allowed: Freedom
 ) -> Rebalanced:
-    return rebalance(pairs(places, len(rate)), demand(*rate), where, allowed)
+    held, asked = pairs(places, len(rate)), demand(*rate)
+    return rebalance(held, loads(held, asked, where), asked, where, allowed)
 
 
 def test_ceilings_are_the_limit_times_an_even_share() -> None:
-    held = pairs({0: [0]}, 2)
-    assert ceilings(held, demand(7, 2), fleet(3, 6), 1.5).tolist() == pytest.approx([4.5, 9])
+    assert ceilings(np.array([8.0, 1.0]), fleet(3, 6), 1.5).tolist() == pytest.approx([4.5, 9])
 
 
 def test_nothing_moves_below_the_ceiling() -> None:

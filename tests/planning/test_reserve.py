@@ -23,9 +23,13 @@ NEWCOMERS = range(1, 33)
 def room(newcomers: Sequence[int], imbalance: float) -> tuple[LossReport, Pairs, LossReport]:
     """Return the worst loss before, the pairs, and the worst loss after."""
     options = StableOptions(imbalance=imbalance)
-    before = choose_standbys(pairs(EVEN, RATE.size), RATE, FIVE, options.loss_limit)
-    after = make_room(before, np.array(newcomers, dtype=np.int64), RATE, FIVE, options)
-    return before[1], *after
+    held = pairs(EVEN, RATE.size)
+    load = loads(held, RATE, FIVE)
+    chosen, before = choose_standbys(held, load, RATE, FIVE, options.loss_limit)
+    free = np.array(newcomers, dtype=np.int64)
+    found, load, after = make_room((chosen, load, before), free, RATE, FIVE, options)
+    assert load.tolist() == loads(found, RATE, FIVE).tolist()
+    return before, found, after
 
 
 def test_one_destination_is_lowered_for_the_largest_key() -> None:

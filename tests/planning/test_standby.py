@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cacheroute.planning.pairs import loads
 from cacheroute.planning.report import LossReport
 from cacheroute.planning.standby import choose_standbys, stand_in
 from cacheroute.planning.types import UNKNOWN, Fleet
@@ -22,7 +23,8 @@ def chosen(
     standby: Mapping[int, int] | None = None,
     limit: float = 9.0,
 ) -> tuple[list[int], LossReport]:
-    found, loss = choose_standbys(pairs(places, len(rate), standby), demand(*rate), where, limit)
+    held, asked = pairs(places, len(rate), standby), demand(*rate)
+    found, loss = choose_standbys(held, loads(held, asked, where), asked, where, limit)
     return found.standby.tolist(), loss
 
 

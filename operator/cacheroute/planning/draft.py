@@ -72,11 +72,12 @@ def draft(
     placed, admission = _placed(retired, demand, fleet, options, adapt=adapt)
     counted_because = _counted(retired, placed, demand)
     newcomers = np.flatnonzero(counted_because == Cause.ADMITTED)
-    pairs, report, relief = placed, RebalanceReport(), 0.0
+    pairs, load, report, relief = placed, loads(placed, demand, fleet), RebalanceReport(), 0.0
     if adapt:
-        outcome = _rebalance(placed, retired, (newcomers, lost), demand, fleet, options)
-        pairs, report = outcome.pairs, outcome.report
-        relief = _relief(placed, pairs, demand, fleet, options)
+        ceiling = ceilings(load, fleet, _limit(fleet, options))
+        outcome = _rebalance((placed, load, ceiling), retired, (newcomers, lost), demand, fleet, options)
+        relief = _relief(load, outcome.load, ceiling, demand)
+        pairs, load, report = outcome.pairs, outcome.load, outcome.report
         for keys, cause in ((outcome.moved, Cause.BALANCED), (outcome.swapped, Cause.SWAPPED)):
             untold = keys[(moved_because[keys] == 0) & (counted_because[keys] != Cause.ADMITTED)]
             moved_because[untold] = cause
@@ -84,7 +85,7 @@ def draft(
         demand=demand,
         fleet=fleet,
         pairs=pairs,
-        load=loads(pairs, demand, fleet),
+        load=load,
         newcomers=newcomers,
         skipped=admission.skipped,
         admission=AdmissionReport(admission.threshold, admission.withheld),
@@ -110,17 +111,17 @@ def _placed(
         admission = _admit(known, wanted, demand, fleet, options, adapt=adapt)
         placed = resize(known, admission, wanted, demand, fleet)
         placed = place_newcomers(placed, admission, wanted, demand, fleet)
-        now, keys = placed.counts(), np.flatnonzero(admission.admitted)
+        now, keys = placed.counts, np.flatnonzero(admission.admitted)
         dropped = np.unique(known.key[now[known.key] == 0])
         fewest = _fewest(dropped, demand, fleet)
         exact = _equal(fleet) and np.array_equal(now[keys], wanted[keys])
         if exact and (wanted[dropped] <= fewest).all():
             break
-        before, back = known.counts(), known.where(now[known.key] == 0)
+        before, back = known.counts, known.where(now[known.key] == 0)
         known = placed.extended(back.key, back.destination)
         again = counts_wanted(known, demand, fleet, options.hysteresis, adapt=adapt)
         again[dropped] = np.minimum(again[dropped], fewest)
-        if np.array_equal(again, wanted) and np.array_equal(known.counts(), before):
+        if np.array_equal(again, wanted) and np.array_equal(known.counts, before):
             break
         wanted = again
     return stand_in(placed, demand, fleet), admission
@@ -139,7 +140,7 @@ def _equal(fleet: Fleet) -> bool:
 
 def _counted(retired: Pairs, placed: Pairs, demand: Demand) -> NDArray[np.int8]:
     """Return the Cause of each change of a count, int8[B], 0 for none."""
-    before, after = retired.counts(), placed.counts()
+    before, after = retired.counts, placed.counts
     because = np.zeros(demand.size, dtype=np.int8)
     changed = np.flatnonzero(before != after)
     was, now = before[changed], after[changed]
@@ -149,13 +150,12 @@ def _counted(retired: Pairs, placed: Pairs, demand: Demand) -> NDArray[np.int8]:
     return because
 
 
-def _relief(before: Pairs, after: Pairs, demand: Demand, fleet: Fleet, options: StableOptions) -> float:
-    """Return by how much less is above the allowed load, requests/s."""
+def _relief(before: Floats, after: Floats, ceiling: Floats, demand: Demand) -> float:
+    """Return by how much less load is above the ceiling, requests/s."""
     cost = float(demand.cost.sum()) + demand.unkeyed_cost
     if cost <= 0 or before is after:
         return 0.0
-    ceiling = ceilings(before, demand, fleet, _limit(fleet, options))
-    excess = [np.maximum(loads(one, demand, fleet) - ceiling, 0.0).sum() for one in (before, after)]
+    excess = [np.maximum(load - ceiling, 0.0).sum() for load in (before, after)]
     requests = (float(demand.rate.sum()) + demand.unkeyed) / cost
     return max(float(excess[0] - excess[1]), 0.0) * requests
 
@@ -168,11 +168,11 @@ def _admit(
     retired: Pairs, wanted: Ints, demand: Demand, fleet: Fleet, options: StableOptions, *, adapt: bool
 ) -> Admission:
     admit = admit_by_rate if options.admission is AdmissionRule.RATE else admit_by_bytes
-    return admit(retired.counts() > 0, wanted, demand, fleet, options.hysteresis, adapt=adapt)
+    return admit(retired.counts > 0, wanted, demand, fleet, options.hysteresis, adapt=adapt)
 
 
 def _rebalance(
-    placed: Pairs,
+    found: tuple[Pairs, Floats, Floats],
     retired: Pairs,
     keys: tuple[Ints, Ints],
     demand: Demand,
@@ -183,8 +183,10 @@ def _rebalance(
 
     In an interval that lost a destination only its keys move, and in one that got destinations keys move only to
     these; the next interval is free again. While a destination is absent, and its replacement may come, the
-    imbalance that is accepted after a loss is the limit. ``keys`` are the newcomers and those that lost a destination.
+    imbalance that is accepted after a loss is the limit. ``found`` are the pairs, their load and
+    its ceilings, ``keys`` the newcomers and those that lost a destination.
     """
+    placed, load, ceiling = found
     newcomers, lost = keys
     free = np.zeros(demand.size, dtype=np.bool_)
     free[newcomers] = True
@@ -195,10 +197,10 @@ def _rebalance(
     raised = float(shares(placed, demand.rate, fleet)[added].sum())
     total = float(demand.rate.sum()) + demand.unkeyed
     freedom = Freedom(
-        ceiling=ceilings(placed, demand, fleet, _limit(fleet, options)),
+        ceiling=ceiling,
         budget=max(options.budget * total - raised, 0.0) if options.budget < 1 else np.inf,
         free=free,
         anywhere=np.ones_like(anywhere) if unrestricted else anywhere,
         open=fleet.joined | unrestricted,
     )
-    return rebalance(placed, demand, fleet, freedom)
+    return rebalance(placed, load, demand, fleet, freedom)

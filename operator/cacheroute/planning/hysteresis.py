@@ -29,7 +29,7 @@ def counts_wanted(pairs: Pairs, demand: Demand, fleet: Fleet, hysteresis: float,
         hysteresis: 0..1.
         adapt: follow the rates; else keys in force keep their counts.
     """
-    now = pairs.counts()
+    now = pairs.counts
     wanted = counts(demand.rate, fleet)
     incumbent = now > 0
     wanted[incumbent] = now[incumbent]
@@ -40,7 +40,7 @@ def counts_wanted(pairs: Pairs, demand: Demand, fleet: Fleet, hysteresis: float,
     wanted[fixed] = demand.count[fixed]
     if fleet.present.all():
         return np.clip(wanted, 1, fleet.size)
-    absent = pairs.where(~fleet.present[pairs.destination]).counts()
+    absent = pairs.where(~fleet.present[pairs.destination]).counts
     return np.clip(wanted, 1, np.maximum(absent + np.count_nonzero(fleet.present), 1))
 
 

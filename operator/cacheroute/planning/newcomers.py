@@ -1,11 +1,9 @@
 """Phase 4 of ``Stable``: where keys go that were cold."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from cacheroute.planning.hysteresis import Admission
-from cacheroute.planning.pairs import Ints, Pairs, loads
+from cacheroute.planning.pairs import Ints, Pairs, loads_without
 from cacheroute.planning.placement import place_covering
 from cacheroute.planning.types import Demand, Fleet
 
@@ -25,13 +23,11 @@ def place_newcomers(
     Returns:
         All pairs.
     """
-    newcomers = np.flatnonzero(admission.admitted & (counted.counts() == 0))
+    newcomers = np.flatnonzero(admission.admitted & (counted.counts == 0))
     if newcomers.size == 0:
         return counted
     order = newcomers[np.lexsort((newcomers, -demand.cost[newcomers]))]
-    cost = demand.cost.copy()
-    cost[newcomers] = 0.0
-    base = loads(counted, replace(demand, cost=cost), fleet)
+    base = loads_without(newcomers, counted, demand, fleet)
     sizes, members = place_covering(
         (demand.rate[order], demand.cost[order]), wanted[order], base, fleet, demand.count[order] > 0
     )

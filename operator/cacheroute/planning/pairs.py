@@ -1,6 +1,7 @@
 """An assignment as ascending (key, destination) pairs: what the phases of ``Stable`` pass on to each other."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ ROUNDING = 1e-9
 """A relative difference below this is rounding: capacities that add up to a rate but for the last bits cover it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Pairs:
-    """Which key has which destinations.
+    """Which key has which destinations; what is derived is computed once.
 
     Attributes:
         key: int64[P], ascending.
@@ -55,9 +56,16 @@ class Pairs:
         standby[assignment.admitted] = assignment.standby
         return cls.of(key, assignment.members, standby)
 
+    @cached_property
     def counts(self) -> Ints:
-        """Return k_b of every key, int64[B]; 0 where it is not admitted."""
+        """k_b of every key, int64[B]; 0 where it is not admitted."""
         return np.bincount(self.key, minlength=self.standby.size)
+
+    @cached_property
+    def group(self) -> Ints:
+        """How many other keys come before that of each pair, int64[P]."""
+        group: Ints = np.cumsum(np.diff(self.key, prepend=self.key[:1]) > 0)
+        return group
 
     def code(self, size: int) -> Ints:
         """Return key * size + destination, int64[P], ascending."""
@@ -114,7 +122,7 @@ def shares(pairs: Pairs, weight: Floats, fleet: Fleet) -> Floats:
     requests equal sends each of them requests at a rate inverse to its latency. 0 on those that are absent.
     """
     here = (fleet.relative * fleet.present)[pairs.destination]
-    whole = add_up(pairs.key, here, pairs.standby.size)[pairs.key]
+    whole = add_up(pairs.group, here, pairs.key.size)[pairs.group]
     part = np.divide(here, whole, out=np.zeros_like(here), where=whole > 0)
     share: Floats = weight[pairs.key] * part
     return share
@@ -126,22 +134,35 @@ def loads(pairs: Pairs, demand: Demand, fleet: Fleet) -> Floats:
     Keys without a present destination are at their standby, or else in the cold tail, which is spread over all
     present destinations in proportion to their capacity.
     """
-    size = fleet.capacity.size
-    share = shares(pairs, demand.cost, fleet)
-    load = add_up(pairs.destination, share, size)
-    admitted = pairs.counts() > 0
-    served = np.zeros(demand.size, dtype=np.bool_)
+    return _loads(pairs, demand.cost, demand.unkeyed_cost, fleet)
+
+
+def loads_without(keys: Ints, pairs: Pairs, demand: Demand, fleet: Fleet) -> Floats:
+    """Return ``loads`` as if ``keys`` had no traffic: what there is before they are placed."""
+    cost = demand.cost.copy()
+    cost[keys] = 0.0
+    return _loads(pairs, cost, demand.unkeyed_cost, fleet)
+
+
+def _loads(pairs: Pairs, cost: Floats, unkeyed: float, fleet: Fleet) -> Floats:
+    load = add_up(pairs.destination, shares(pairs, cost, fleet), fleet.size)
+    served = np.zeros(cost.size, dtype=np.bool_)
     served[pairs.key[fleet.present[pairs.destination]]] = True
-    taken_over = np.flatnonzero(admitted & ~served & (pairs.standby >= 0))
+    taken_over = np.unique(pairs.key[~served[pairs.key]])
+    taken_over = taken_over[pairs.standby[taken_over] >= 0]
     taken_over = taken_over[fleet.present[pairs.standby[taken_over]]]
-    load += add_up(pairs.standby[taken_over], demand.cost[taken_over], size)
+    load += add_up(pairs.standby[taken_over], cost[taken_over], fleet.size)
     served[taken_over] = True
-    return load + cold(demand, served, fleet)
+    return load + _cold(cost[~served], unkeyed, fleet)
 
 
-def cold(demand: Demand, served: NDArray[np.bool_], fleet: Fleet) -> Floats:
-    """Return what each destination has of the cold tail, float64[R], cost/s; ``served`` keys are not in it."""
-    tail = float(np.sort(demand.cost[~served]).sum()) + demand.unkeyed_cost
+def _cold(cost: Floats, unkeyed: float, fleet: Fleet) -> Floats:
+    """Return what each destination has of the cold tail, float64[R], cost/s; ``cost`` is that of its keys.
+
+    It is summed in ascending order, so that the names of keys do not decide the last bits.
+    """
+    cost.sort()
+    tail = float(cost.sum()) + unkeyed
     capacity = fleet.relative * fleet.present
     whole = capacity.sum()
     spread: Floats = tail * (capacity / whole) if whole > 0 else np.zeros(fleet.capacity.size)

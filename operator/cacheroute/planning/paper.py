@@ -72,7 +72,7 @@ def _compared(made: Plan, previous: Assignment, demand: Demand, fleet: Fleet) ->
     after = Pairs.of_assignment(made, demand.size, fleet.size)
     moved = np.full(demand.size, Cause.REPLANNED, dtype=np.int8)
     counted = moved.copy()
-    was, now = before.counts() > 0, after.counts() > 0
+    was, now = before.counts > 0, after.counts > 0
     counted[now & ~was], counted[was & ~now] = Cause.ADMITTED, Cause.DROPPED
     changes = changes_between(before, after, demand, fleet, (moved, counted))
     return replace(

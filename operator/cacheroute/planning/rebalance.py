@@ -46,11 +46,17 @@ class Freedom:
     open: Mask
 
 
-def ceilings(pairs: Pairs, demand: Demand, fleet: Fleet, limit: float) -> Floats:
-    """Return ``limit`` times what each destination would carry if all were equally utilised, float64[R], cost/s."""
+def ceilings(load: Floats, fleet: Fleet, limit: float) -> Floats:
+    """Return ``limit`` times what each destination would carry if all were equally utilised, float64[R], cost/s.
+
+    Args:
+        load: float64[R], cost/s.
+        fleet: the destinations.
+        limit: 1 + ε.
+    """
     capacity = fleet.relative * fleet.present
     whole = float(capacity.sum())
-    mean = float(loads(pairs, demand, fleet).sum()) / whole if whole > 0 else 0.0
+    mean = float(load.sum()) / whole if whole > 0 else 0.0
     ceiling: Floats = limit * mean * fleet.relative
     return ceiling
 
@@ -61,24 +67,32 @@ class Rebalanced:
 
     Attributes:
         pairs: ascending.
+        load: float64[R], cost/s, with ``pairs``.
         moved: int64[], keys moved alone, ascending.
         swapped: int64[], keys that changed places, ascending.
         report: what it did.
     """
 
     pairs: Pairs
+    load: Floats
     moved: Ints
     swapped: Ints
     report: RebalanceReport
 
 
-def rebalance(pairs: Pairs, demand: Demand, fleet: Fleet, freedom: Freedom) -> Rebalanced:
+def rebalance(pairs: Pairs, load: Floats, demand: Demand, fleet: Fleet, freedom: Freedom) -> Rebalanced:
     """Move keys until no destination is above the limit, the budget is spent or nothing helps.
 
     Loads are summed anew after each pass, so that a second call finds nothing more to do.
+
+    Args:
+        pairs: the assignment.
+        load: float64[R], cost/s, by ``loads``.
+        demand: rates and costs.
+        fleet: the destinations.
+        freedom: what may be moved.
     """
-    found = pairs
-    before = load = loads(pairs, demand, fleet)
+    found, before = pairs, load
     swaps: list[tuple[int, int]] = []
     spent = 0.0
     stop = Stop.BALANCED
@@ -106,7 +120,7 @@ def rebalance(pairs: Pairs, demand: Demand, fleet: Fleet, freedom: Freedom) -> R
         budget=freedom.budget,
         stop=stop,
     )
-    return Rebalanced(pairs, alone, swapped, report)
+    return Rebalanced(pairs, load, alone, swapped, report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +160,7 @@ class _Search:
         self._load = load.copy()
         self._cost = shares(pairs, demand.cost, fleet)
         self._rate = np.where(freedom.free[pairs.key], 0.0, shares(pairs, demand.rate, fleet))
-        count = pairs.counts()[pairs.key]
+        count = pairs.counts[pairs.key]
         self._single = count == 1
         self._needed = np.where(self._single, demand.rate[pairs.key], 0.0)
         order = np.argsort(self.destination, kind="stable")

@@ -21,7 +21,7 @@ def resize(retired: Pairs, admission: Admission, wanted: Ints, demand: Demand, f
     Returns:
         The pairs of keys in force that are still admitted.
     """
-    now = retired.counts()
+    now = retired.counts
     pairs = retired.where(admission.admitted[retired.key])
     changing = np.flatnonzero((now > 0) & admission.admitted & (now != wanted))
     if changing.size == 0:

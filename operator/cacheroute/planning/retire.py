@@ -4,11 +4,9 @@ A destination that may come back, or whose replacement may come, is absent and n
 the replacement inherits them all (the caller decides how long, see domain/seating.py).
 """
 
-from dataclasses import replace
-
 import numpy as np
 
-from cacheroute.planning.pairs import Ints, Pairs, loads
+from cacheroute.planning.pairs import Ints, Pairs, loads_without
 from cacheroute.planning.placement import least_utilised
 from cacheroute.planning.types import UNKNOWN, Assignment, Demand, Fleet
 
@@ -27,10 +25,8 @@ def retire(incumbent: Assignment, demand: Demand, fleet: Fleet) -> tuple[Pairs, 
         return pairs, np.empty(0, dtype=np.int64)
     kept, places = pairs.where(~gone), pairs.key[gone]
     lost = np.unique(places)
-    cost = demand.cost.copy()
-    cost[lost] = 0.0
-    load = loads(kept, replace(demand, cost=cost), fleet)
-    share = demand.cost / np.maximum(pairs.counts(), 1)
+    load = loads_without(lost, kept, demand, fleet)
+    share = demand.cost / np.maximum(pairs.counts, 1)
     taken = _destinations_of(lost, kept)
     for key, members in taken.items():
         load[list(members)] += share[key]

@@ -12,7 +12,7 @@ from cacheroute.planning.changes import changes_between
 from cacheroute.planning.draft import Draft, draft
 from cacheroute.planning.measures import churn, imbalance
 from cacheroute.planning.options import DEFAULT_OPTIONS, StableOptions
-from cacheroute.planning.pairs import Ints, Pairs, loads
+from cacheroute.planning.pairs import Ints, Pairs
 from cacheroute.planning.regime import Regime, diagnose
 from cacheroute.planning.report import PlanReport, Verdict, VerdictReport
 from cacheroute.planning.reserve import make_room
@@ -49,7 +49,7 @@ def plan_stable(
 
 
 def _regime(made: Draft) -> Regime:
-    count = made.pairs.counts()
+    count = made.pairs.counts
     admitted = np.flatnonzero(count)
     fleet = made.fleet
     balance = imbalance(made.load, fleet.capacity, fleet.present)
@@ -62,13 +62,13 @@ def _finished(
 ) -> Plan:
     """Choose the standbys, make room for them among the newcomers, and report."""
     demand, fleet = made.demand, made.fleet
-    pairs, loss = choose_standbys(made.pairs, demand, fleet, options.loss_limit)
-    if 2 * made.newcomers.size > np.count_nonzero(pairs.counts()) and loss.imbalance > options.loss_limit:
-        pairs, loss = make_room((pairs, loss), made.newcomers, demand, fleet, options)
-    load = loads(pairs, demand, fleet)
+    load = made.load
+    pairs, loss = choose_standbys(made.pairs, load, demand, fleet, options.loss_limit)
+    if 2 * made.newcomers.size > np.count_nonzero(pairs.counts) and loss.imbalance > options.loss_limit:
+        pairs, load, loss = make_room((pairs, load, loss), made.newcomers, demand, fleet, options)
     before = Pairs.of_assignment(incumbent, demand.size, fleet.size)
     changes = changes_between(before, pairs, demand, fleet, (made.moved_because, made.counted_because))
-    count = pairs.counts()
+    count = pairs.counts
     admitted = np.flatnonzero(count)
     changed = int(np.count_nonzero(pairs.standby[admitted] != before.standby[admitted]))
     admitted = admitted[np.argsort(-demand.rate[admitted], kind="stable")]

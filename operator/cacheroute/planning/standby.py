@@ -6,12 +6,12 @@ standby matters only when all are lost. Standbys of the plan in force stay where
 
 import heapq
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cacheroute.planning.pairs import Floats, Ints, Pairs, add_up, loads, shares
+from cacheroute.planning.pairs import Floats, Ints, Pairs, add_up, loads_without, shares
 from cacheroute.planning.placement import least_utilised
 from cacheroute.planning.report import LossReport
 from cacheroute.planning.types import UNKNOWN, Demand, Fleet
@@ -19,7 +19,9 @@ from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 _STRICTLY = 1e-9
 
 
-def choose_standbys(pairs: Pairs, demand: Demand, fleet: Fleet, limit: float) -> tuple[Pairs, LossReport]:
+def choose_standbys(
+    pairs: Pairs, load: Floats, demand: Demand, fleet: Fleet, limit: float
+) -> tuple[Pairs, LossReport]:
     """Return the pairs with a standby for every admitted key, and what a single loss does.
 
     The standbys of one destination's keys are spread over the others by LPT on top of the load that these have
@@ -28,19 +30,20 @@ def choose_standbys(pairs: Pairs, demand: Demand, fleet: Fleet, limit: float) ->
 
     Args:
         pairs: the assignment, with the standbys in force.
+        load: float64[R], what it makes.
         demand: costs.
         fleet: the destinations.
         limit: imbalance that is accepted after a loss, >= 1.
     """
     standby = _usable(pairs, fleet)
-    losses = _Losses.of(pairs.with_standby(standby), demand, fleet)
+    losses = _Losses.of(pairs, load, demand, fleet)
     _stand_by_for_shared(losses, standby)
     worst, of = 0.0, UNKNOWN
     for r in np.flatnonzero(fleet.present).tolist():
         after = _spread_one(losses, r, standby, limit)
         if after > worst:
             worst, of = after, r
-    admitted = pairs.counts() > 0
+    admitted = pairs.counts > 0
     standby[~admitted] = UNKNOWN
     return pairs.with_standby(standby), LossReport(
         imbalance=worst,
@@ -59,15 +62,13 @@ def stand_in(pairs: Pairs, demand: Demand, fleet: Fleet) -> Pairs:
         return pairs
     here = np.zeros(demand.size, dtype=np.bool_)
     here[pairs.key[fleet.present[pairs.destination]]] = True
-    waiting = np.flatnonzero((pairs.counts() > 0) & ~here)
+    waiting = np.flatnonzero((pairs.counts > 0) & ~here)
     if waiting.size == 0:
         return pairs
     standby = pairs.standby.copy()
     standby[waiting] = _usable(pairs, fleet)[waiting]
     without = waiting[standby[waiting] == UNKNOWN]
-    cost = demand.cost.copy()
-    cost[without] = 0.0
-    load = loads(pairs.with_standby(standby), replace(demand, cost=cost), fleet)
+    load = loads_without(without, pairs.with_standby(standby), demand, fleet)
     for key in without[np.lexsort((without, -demand.cost[without]))].tolist():
         standby[key] = least_utilised(load, fleet, set())
         load[standby[key]] += demand.cost[key]
@@ -104,9 +105,9 @@ class _Losses:
     falling: list[tuple[Ints, Floats]]
 
     @classmethod
-    def of(cls, pairs: Pairs, demand: Demand, fleet: Fleet) -> "_Losses":
+    def of(cls, pairs: Pairs, load: Floats, demand: Demand, fleet: Fleet) -> "_Losses":
         here = pairs.where(fleet.present[pairs.destination])
-        number = here.counts()[here.key]
+        number = here.counts[here.key]
         alone = here.where(number == 1)
         order = np.argsort(alone.destination, kind="stable")
         edges = np.searchsorted(alone.destination[order], np.arange(fleet.size + 1))
@@ -115,7 +116,7 @@ class _Losses:
         keys, starts = np.unique(shared.key, return_index=True)
         members = np.split(shared.destination, starts[1:]) if keys.size else []
         return cls(
-            load=loads(pairs, demand, fleet),
+            load=load,
             cost=demand.cost,
             fleet=fleet,
             sole=sole,

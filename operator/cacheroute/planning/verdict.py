@@ -19,7 +19,7 @@ def weigh(draft: Draft, kept: Draft, regime: Regime, options: StableOptions) -> 
     """
     benefit = _served_well(draft, regime) - _served_well(kept, regime) + draft.relief
     size, demand = draft.fleet.size, draft.demand
-    former = kept.pairs.counts()
+    former = kept.pairs.counts
     arrived = ~kept.pairs.has(draft.pairs.key, draft.pairs.destination, size) & (former[draft.pairs.key] > 0)
     key = draft.pairs.key[arrived]
     first = np.minimum(options.interval * shares(draft.pairs, demand.rate, draft.fleet)[arrived], 1.0)
@@ -46,7 +46,7 @@ def _changed(after: Pairs, before: Pairs, size: int) -> int:
 
 def _served_well(draft: Draft, regime: Regime) -> float:
     """Return requests/s that gain a hit by the plan, less those beyond the capacity of their key's destinations."""
-    count = draft.pairs.counts()
+    count = draft.pairs.counts
     admitted = np.flatnonzero(count)
     rate = draft.demand.rate[admitted]
     hits = float((rate * regime.gain(rate, count[admitted], draft.fleet.size)).sum())
