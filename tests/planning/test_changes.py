@@ -69,6 +69,15 @@ def test_what_replaces_a_destination_that_is_gone_is_lost_and_what_comes_beside_
     ]
 
 
+def test_a_key_that_moves_and_has_lost_one_and_grows_tells_all_three() -> None:
+    found = rows([UNKNOWN, 2], [0, 1, 3], moved=Cause.LOST, counted=Cause.RAISED)
+    assert [row[:3] for row in found] == [
+        (Cause.LOST, UNKNOWN, 1),
+        (Cause.RAISED, UNKNOWN, 3),
+        (Cause.LOST, 2, 0),
+    ]
+
+
 def test_the_rate_is_the_share_of_that_destination() -> None:
     assert rows([0], [0, 1], counted=Cause.RAISED, capacity=(1, 2)) == [(Cause.RAISED, UNKNOWN, 1, 8)]
     assert rows([0, 1], [0], counted=Cause.LOWERED, capacity=(1, 2)) == [(Cause.LOWERED, 1, UNKNOWN, 8)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cacheroute.planning.pairs import Pairs, covered, loads, shares
+from cacheroute.planning.pairs import Pairs, covered, loads, loads_without, shares
 from cacheroute.planning.types import UNKNOWN, Demand
 from tests.planning.builders import assignment, demand, fleet, pairs, placed
 
@@ -51,3 +51,9 @@ def test_loads_go_by_cost_and_cover_goes_by_capacity() -> None:
     held = pairs({0: [0, 1]}, 2)
     assert loads(held, Demand(np.ones(2), cost=np.array([8.0, 0.0])), fleet(2, 2)).tolist() == [4, 4]
     assert covered(held, fleet(2, 3)).tolist() == pytest.approx([5, 0])
+
+
+def test_without_some_keys_there_is_the_load_of_the_others() -> None:
+    held, asked = pairs({0: [0], 1: [0, 1]}, 3), demand(5, 4, 6)
+    assert loads_without(np.array([1, 2]), held, asked, fleet(9, 9)).tolist() == [5, 0]
+    assert loads_without(np.array([0]), held, asked, fleet(9, 9)).tolist() == [2 + 3, 2 + 3]

@@ -56,6 +56,8 @@ def test_one_move_that_fits_is_enough() -> None:
 def test_it_goes_to_the_coldest() -> None:
     done = made({0: [0], 1: [0], 2: [1]}, [4, 1, 2], THREE, freedom(3, 4, 4, 4))
     assert placed(done.pairs)[1] == [2]
+    done = made({0: [0], 1: [0]}, [4, 1], THREE, freedom(2, 4, 4, 4))
+    assert placed(done.pairs)[1] == [1], "of equally cold ones the first"
 
 
 def test_two_small_moves_rather_than_a_large_one() -> None:
@@ -87,6 +89,20 @@ def test_the_budget_stops(budget: float, stop: Stop) -> None:
     assert done.report.moves == (stop is Stop.BALANCED)
 
 
+def test_all_moves_together_stay_within_the_budget() -> None:
+    # 0 and 1 have 5 of 4 and 1 to move each
+    held, rate = {0: [0], 1: [0], 2: [1], 3: [1]}, [4, 1, 4, 1]
+    done = made(held, rate, THREE, freedom(4, 4, 4, 4, budget=1.5))
+    assert (done.moved.tolist(), done.report.moved_rate, done.report.stop) == ([1], 1, Stop.BUDGET)
+
+
+def test_the_hottest_by_capacity_is_relieved_first() -> None:
+    # 0 is 1 above with a capacity of 2, 1 is 1.5 above with 4; the budget is enough for one of them
+    held, rate = {0: [0], 1: [0], 2: [1], 3: [1]}, [1, 1, 1.5, 2]
+    done = made(held, rate, fleet(2, 4, 4), freedom(4, 1, 2, 4, budget=1.5))
+    assert done.moved.tolist() == [0]
+
+
 def test_a_newcomer_costs_nothing() -> None:
     allowed = replace(freedom(3, 4, 4, budget=0), free=np.array([False, True, False]))
     done = made({0: [0], 1: [0], 2: [1]}, [4, 1, 3], TWO, allowed)
@@ -113,6 +129,13 @@ def test_a_move_that_a_later_one_made_needless_is_taken_back() -> None:
     done = made({0: [0], 1: [0], 2: [2]}, [2, 5, 1], THREE, freedom(3, 3, 2, 6))
     assert placed(done.pairs) == {0: [0], 1: [2], 2: [2]}
     assert done.report.moved_rate == 5
+
+
+def test_what_is_taken_back_is_in_the_budget_again() -> None:
+    # as above, and 3 has 4.5 with a ceiling of 3.5: 7.5 pays for 2 and 5, and for 1.5 once 2 is back
+    held, rate = {0: [0], 1: [0], 2: [2], 3: [3], 4: [3]}, [2, 5, 1, 3, 1.5]
+    done = made(held, rate, fleet(9, 9, 9, 9), freedom(5, 3, 2, 6, 3.5, budget=7.5))
+    assert (done.moved.tolist(), done.report.stop) == ([1, 4], Stop.BALANCED)
 
 
 def test_a_key_of_several_destinations_goes_only_where_its_share_stays_the_same() -> None:

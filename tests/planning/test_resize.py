@@ -34,6 +34,11 @@ def test_one_less_is_the_most_utilised_of_its_own() -> None:
     assert resized({0: [0, 1], 1: [0]}, [1, 1], demand(1, 1), fleet(2, 2))[0] == [1]
 
 
+def test_most_utilised_is_by_capacity() -> None:
+    # key 0 has 1 | 2; in all 2 of 2 and 3.5 of 4
+    assert resized({0: [0, 1], 1: [0], 2: [1]}, [1, 1, 1], demand(3, 1, 1.5), fleet(2, 4))[0] == [1]
+
+
 def test_one_less_is_an_absent_one_first() -> None:
     assert resized({0: [0, 1], 1: [1]}, [1, 1], demand(1, 1), fleet(2, 2, absent=[0]))[0] == [1]
 
@@ -48,6 +53,11 @@ def test_a_large_destination_covers_the_rate_before_the_count_is_reached() -> No
     assert resized({0: [0]}, [3], fixed, fleet(2, 9, 2))[0] == [0, 1, 2]
 
 
+def test_capacities_that_add_up_but_for_rounding_cover() -> None:
+    assert 0.3 + 0.3 + 0.3 < 0.9
+    assert resized({0: [0, 1]}, [4], demand(0.9), fleet(0.3, 0.3, 0.3, 0.3)) == {0: [0, 1, 2]}
+
+
 def test_each_choice_counts_for_the_next_and_the_largest_key_is_first() -> None:
     # 1 and 2 are empty: key 1, the larger, takes 1; then 2 is the emptier one for key 0
     made = resized({0: [0], 1: [0]}, [2, 2], demand(2.5, 3), fleet(2, 2, 2))
@@ -55,6 +65,7 @@ def test_each_choice_counts_for_the_next_and_the_largest_key_is_first() -> None:
 
 
 def test_what_is_taken_away_leaves_room_for_others() -> None:
-    # the larger key leaves 1, which is then emptier than 2
-    held = {0: [0, 1], 1: [0], 2: [2]}
-    assert resized(held, [1, 2, 1], demand(6, 5, 1), fleet(4, 4, 4)) == {0: [1], 1: [0, 2], 2: [2]}
+    # 3.5 | 4 | 5: the larger key leaves 1, which has 1 then and is where the other one gets its second
+    held = {0: [0, 1], 1: [2], 2: [1], 3: [0]}
+    made = resized(held, [1, 2, 1, 1], demand(6, 5, 1, 0.5), fleet(4, 4, 4))
+    assert made == {0: [0], 1: [1, 2], 2: [1], 3: [0]}

@@ -47,3 +47,16 @@ def test_a_key_that_has_every_destination_loses_the_place() -> None:
     found, lost = retire(assignment({0: [0, 1, UNKNOWN]}), demand(9), fleet(9, 9))
     assert placed(found) == {0: [0, 1]}
     assert lost.tolist() == [0]
+
+
+def test_what_keys_keep_elsewhere_counts_as_their_share() -> None:
+    # key 0 keeps 2 of 4 on 0 and takes 2 to 1; key 1 finds 2 empty
+    found, _ = retire(assignment({0: [0, UNKNOWN], 1: [UNKNOWN]}), demand(4, 1), fleet(9, 9, 9))
+    assert placed(found) == {0: [0, 1], 1: [2]}
+
+
+def test_and_not_as_the_whole() -> None:
+    # key 0 keeps 2 of 4 on 0 and takes 2 to 2, which has 4.5 then; 1 has 3: key 2 finds least on 0
+    held = assignment({0: [0, UNKNOWN], 1: [1], 2: [UNKNOWN], 3: [2]})
+    found, _ = retire(held, demand(4, 3, 0.5, 2.5), fleet(9, 9, 9))
+    assert placed(found) == {0: [0, 2], 1: [1], 2: [0], 3: [2]}

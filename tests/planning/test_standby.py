@@ -45,7 +45,7 @@ def test_a_key_that_is_not_admitted_has_none() -> None:
         ([0, 0, 0, 1], [0, 1, 2, 3], 3),  # the only other zone, though the hottest
         ([0, 0, 0, 0], [0, 0, 1, 2], 2),  # no other zone: another node
         ([0, 0, 0, 0], [0, 0, 0, 0], 1),  # nothing apart: the coldest
-        ([UNKNOWN, 0, 0, 1], [0, 1, 2, 3], 1),  # its zone is not known: any node
+        ([UNKNOWN, UNKNOWN, 0, 1], [0, 1, 2, 3], 1),  # its zone is not known: any node
     ],
 )
 def test_another_zone_or_else_another_node(zone: list[int], node: list[int], standby: int) -> None:
@@ -91,8 +91,26 @@ def test_a_single_destination_has_no_standby() -> None:
 
 
 def test_keys_of_an_absent_destination_are_stood_in_for_at_once_largest_first() -> None:
-    # 0 is absent. 1 has 1, 2 none: 3 goes to 2, and 1 to 1; the standby in force of key 3 stays
-    held = pairs({0: [0], 1: [0], 2: [1], 3: [0]}, 4, {3: 2})
-    found = stand_in(held, demand(1, 3, 1, 0), fleet(9, 9, 9, absent=[0]))
+    # 0 is absent. 1 has 1, 2 none: 3 goes to 2, and 1 to 1, for 3 is absent too; that of key 3 stays
+    held = pairs({0: [0], 1: [0], 2: [1], 3: [0]}, 4, {1: 3, 3: 2})
+    found = stand_in(held, demand(1, 3, 1, 0), fleet(9, 9, 9, 9, absent=[0, 3]))
     assert found.standby.tolist() == [1, 2, UNKNOWN, 2]
-    assert stand_in(held, demand(1, 3, 1, 0), THREE) is held
+    assert stand_in(held, demand(1, 3, 1, 0), FOUR) is held
+
+
+def test_spreading_anew_that_makes_it_worse_is_not_done() -> None:
+    # 0 is lost: 3 + 3 | 2 + 2 + 2 + 0.2 is nearly even; largest first would make 3 + 2 + 2 | 3 + 2 + 0.2
+    former = {0: 1, 1: 1, 2: 2, 3: 2, 4: 2}
+    places = {key: [0] for key in range(5)} | {5: [2]}
+    assert chosen(places, [3, 3, 2, 2, 2, 0.2], THREE, former, 1.0)[0][:5] == [1, 1, 2, 2, 2]
+
+
+def test_what_shared_keys_bring_counts_before_the_others_are_spread() -> None:
+    # 3 | 2 | 3. 0 is lost: 1 gets the other half of key 0, 4 then, so key 1 goes to 2
+    assert chosen({0: [0, 1], 1: [0], 2: [2]}, [4, 1, 3], THREE)[0][1] == 2
+
+
+def test_standbys_of_shared_keys_are_spread_largest_first() -> None:
+    # 2 has 1 and 3 has 1.5: the half of 4 goes to 2, which would have 3 then, and the half of 2 to 3
+    standby, _ = chosen({0: [0, 1], 1: [0, 1], 2: [2], 3: [3]}, [2, 4, 1, 1.5], FOUR)
+    assert standby[:2] == [3, 2]
