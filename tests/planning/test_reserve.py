@@ -9,6 +9,7 @@ from cacheroute.planning.options import StableOptions
 from cacheroute.planning.pairs import Pairs, loads
 from cacheroute.planning.report import LossReport
 from cacheroute.planning.reserve import make_room
+from cacheroute.planning.stable import plan_stable
 from cacheroute.planning.standby import choose_standbys
 from tests.planning.builders import demand, fleet, pairs, placed
 
@@ -63,6 +64,15 @@ def test_none_is_lowered_below_what_the_imbalance_allows() -> None:
     before, found, after = room(NEWCOMERS, 0.1)
     assert placed(found) == EVEN
     assert after == before
+
+
+def test_where_all_that_may_be_lowered_are_no_other_is() -> None:
+    # 14 on a capacity of 16: with 0.05 none that is lowered gets below 0.9 * 0.875 of its capacity; 0, which is too
+    # small to take over the largest key, was lowered to 0.75 once the others had been tried
+    rate = [1.75, 1.5, 1.5, 1.25, 1.25, 1, 0.75, 0.75, *[0.5] * 6, *[0.25] * 5]
+    where = fleet(2, 8, 4, 8, 2, absent=[1])
+    made = plan_stable(demand(*rate), where, options=StableOptions(imbalance=0.05))
+    assert (made.load / where.capacity)[[0, 2, 3, 4]].min() >= 0.9 * 0.875
 
 
 def test_below_the_limit_nothing_moves() -> None:

@@ -5,6 +5,7 @@ been admitted, and are warm nowhere, are placed elsewhere instead. Keys in force
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cacheroute.planning.options import StableOptions
 from cacheroute.planning.pairs import Floats, Ints, Pairs
@@ -43,9 +44,10 @@ def make_room(
     lowered = np.zeros(fleet.size, dtype=np.bool_)
     for _ in range(min(_TRIES, fleet.size - 1)):
         needed = _room_needed(pairs, float(load.sum()), loss, demand, fleet, limit)
-        if loss.imbalance <= limit or not (needed >= floor).any():
+        candidates = (needed >= floor) & ~lowered
+        if loss.imbalance <= limit or not candidates.any():
             break
-        target = _coldest(load, fleet, lowered | (needed < floor))
+        target = _coldest(load, fleet, candidates)
         lowered[target] = True
         ceiling[target] = min(ceiling[target], needed[target])
         freedom = Freedom(
@@ -75,6 +77,7 @@ def _room_needed(
     return np.where(capacity > 0, room, -np.inf)
 
 
-def _coldest(load: Floats, fleet: Fleet, excluded: np.ndarray) -> int:
-    utilisation = np.where(fleet.present & ~excluded, load * fleet.scale, np.inf)
+def _coldest(load: Floats, fleet: Fleet, candidates: NDArray[np.bool_]) -> int:
+    """Return the least utilised of ``candidates``, of which there is one."""
+    utilisation = np.where(candidates, load * fleet.scale, np.inf)
     return int(np.argmin(utilisation))
