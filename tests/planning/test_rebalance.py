@@ -131,6 +131,12 @@ def test_a_move_that_a_later_one_made_needless_is_taken_back() -> None:
     assert done.report.moved_rate == 5
 
 
+def test_the_dearest_is_taken_back_first() -> None:
+    # 8 | 0 | 4 with ceilings 2.5, 3, 9: 2 and 1 move to 1, then 5 to 2; there is room for one of them to come back
+    done = made({0: [0], 1: [0], 2: [0], 3: [2]}, [2, 1, 5, 4], THREE, freedom(4, 2.5, 3, 9))
+    assert placed(done.pairs) == {0: [0], 1: [1], 2: [2], 3: [2]}
+
+
 def test_what_is_taken_back_is_in_the_budget_again() -> None:
     # as above, and 3 has 4.5 with a ceiling of 3.5: 7.5 pays for 2 and 5, and for 1.5 once 2 is back
     held, rate = {0: [0], 1: [0], 2: [2], 3: [3], 4: [3]}, [2, 5, 1, 3, 1.5]
