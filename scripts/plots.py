@@ -60,7 +60,7 @@ def _page(results: dict[str, dict[str, Any]]) -> str:
         [
             "# Benchmarks",
             "",
-            "Written by `make bench plots`; nothing here is typed by hand. Times are medians of 7 runs on one core. The baseline is measured in the same run.",
+            "Written by `make bench plots`; nothing here is typed by hand. Times are medians of 7 runs on one core. The baseline is measured in the same run. Bytes a key: the most that one call has allocated at a time, over the number of keys.",
             f"Machine: {machine['cpu']}, {machine['cores']} cores, shared with other work; {machine['system']}, Python {machine['python']}, numpy {machine['numpy']}.",
             "",
             "## Time of one plan",

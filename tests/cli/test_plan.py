@@ -15,6 +15,7 @@ from cacheroute.cli.rates_file import read_rates
 from cacheroute.cli.tables import text
 from cacheroute.domain.fleet import Fleet, Pool
 from cacheroute.domain.interval import next_plan
+from cacheroute.domain.movement import served_by
 from cacheroute.domain.plan import MoveCause
 from tests.cli.running import Runner, same_as_file
 from tests.domain import builders, plans
@@ -137,13 +138,28 @@ def test_saved_plans_are_the_next_ones_start(run: Runner, rates: Path, tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json.gz", "b.json", "rates.csv"]
 
 
-def test_a_destination_less_leaves_its_seat_vacant(run: Runner, rates: Path, tmp_path: Path) -> None:
+def test_a_destination_less_is_gone_for_good_and_only_its_keys_move(
+    run: Runner, rates: Path, tmp_path: Path
+) -> None:
     first, second = tmp_path / "a.json", tmp_path / "b.json"
     run.cacheroute("plan", rates, *FLEET, "--save", first)
     smaller = ("--destinations", 2, *FLEET[2:])
     run.cacheroute("plan", rates, *smaller, "--previous", first, "--save", second)
-    vacant = [seat.last for seat in read_plan_file(str(second)).seats if seat.destination is None]
-    assert vacant == ["destination-0002"]
+    before, after = (served_by(read_plan_file(str(file))) for file in (first, second))
+    moved = {key for key in after if after[key] != before.get(key)}
+    assert {seat.name for seat in read_plan_file(str(second)).seats} == {
+        "destination-0000",
+        "destination-0001",
+    }
+    assert moved == {key for key, names in before.items() if "destination-0002" in names} & after.keys()
+
+
+def test_the_previous_plan_is_all_that_the_next_needs(run: Runner, rates: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    run.cacheroute("plan", rates, *FLEET, "--save", first)
+    ended = run.cacheroute("plan", rates, "--previous", first, "--save", second)
+    assert ended.code == 0
+    assert read_plan_file(str(second)) == read_plan_file(str(first))
 
 
 def test_a_routing_plan_gives_pools_planning_and_overrides(run: Runner, rates: Path, tmp_path: Path) -> None:

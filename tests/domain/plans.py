@@ -30,6 +30,7 @@ def summary(**changes: object) -> PlanSummary:
         "single_loss": 1.5,
         "single_loss_of": "pod-a",
         "threshold": 0.5,
+        "bar": 0.5,
         "worth": Worth.WORTH_IT,
         "verdict": Verdict.INSTALLED,
         "phases": (Phase("admit", "5 admitted, 0 dropped"),),

@@ -96,21 +96,21 @@ def test_a_dropped_key_says_how() -> None:
 
 
 def test_a_key_that_was_never_planned() -> None:
-    assert cold("nobody") == Cold(dropped=None, needed=0.5, lowest=1.0)
+    assert cold("nobody") == Cold(dropped=None, needed=0.5, lowest=1.0, overridden=False)
 
 
 def test_nothing_is_needed_where_every_key_fits() -> None:
-    fits = plans.plan((), (), said=plans.summary(threshold=0.0, slots_used=0))
-    assert explain(fits, "nobody").state == Cold(dropped=None, needed=None, lowest=None)
+    fits = plans.plan((), (), said=plans.summary(threshold=0.0, bar=0.0, slots_used=0))
+    assert explain(fits, "nobody").state == Cold(dropped=None, needed=None, lowest=None, overridden=False)
 
 
 def test_policy_paper_admits_by_rate_and_tells_no_threshold() -> None:
     plan = plans.before()
-    said = plans.summary(threshold=0.0)
+    said = plans.summary(threshold=0.0, bar=0.0)
     paper = plans.plan(plan.seats, plan.groups, said=said, policy=PolicyName.PAPER)
-    assert explain(paper, "nobody").state == Cold(dropped=None, needed=0.5, lowest=0.5)
+    assert explain(paper, "nobody").state == Cold(dropped=None, needed=0.5, lowest=0.5, overridden=False)
     stable = plans.plan(plan.seats, plan.groups, said=said)
-    assert explain(stable, "nobody").state == Cold(dropped=None, needed=None, lowest=0.5)
+    assert explain(stable, "nobody").state == Cold(dropped=None, needed=None, lowest=0.5, overridden=False)
 
 
 def test_keys_are_looked_up_in_lower_case() -> None:

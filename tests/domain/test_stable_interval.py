@@ -289,3 +289,47 @@ def test_more_traffic_than_the_fleet_carries_is_said() -> None:
     assert (
         plan_of(decision).summary.phases[0].message.endswith("it is overloaded, more destinations are needed")
     )
+
+
+def test_a_changed_override_is_the_reason_and_the_cause() -> None:
+    before = first()
+    the_spec = replace(spec(), overrides=(Override("tenant-001", destinations=2),))
+    decision = step(fleet(*NAMES), rates(many()), before, the_spec)
+    after = plan_of(decision)
+    assert (decision.reason, {one.cause for one in after.changes}) == ("OverridesChanged", {MoveCause.FIXED})
+    assert "1 key changed (1 Overridden)" in decision.message
+    assert after.basis.overrides == the_spec.overrides
+
+
+def test_an_override_for_more_destinations_than_there_are_is_told() -> None:
+    the_spec = replace(spec(), overrides=(Override("tenant-001", destinations=9),))
+    accepted = step(fleet(*NAMES), rates(many()), None, the_spec).conditions[0]
+    assert accepted.message.endswith("asks for 9 destinations, there are 6")
+
+
+def test_a_loss_in_the_step_that_plans_is_told_with_the_plan() -> None:
+    before = first()
+    louder = rates({key: 3.0 * value for key, value in drifted(many(), 2).items()})
+    decision = step(fleet(*NAMES[:5], lost=("f",)), louder, before, now=1001.0)
+    assert (decision.outcome, decision.reason) == (Outcome.INSTALLED, "DestinationLost")
+    assert decision.message.startswith("f left, its keys go to their standbys; plan ")
+
+
+def test_ready_says_how_requests_are_routed_in_each_mode() -> None:
+    before = first()
+    told = {}
+    for mode in Mode:
+        decision = step(fleet(*NAMES), rates(many()), before, replace(spec(), mode=mode))
+        told[mode] = decision.conditions[-1].message
+    assert told[Mode.ACTIVE] == "requests are routed as planned"
+    assert "reported only" in told[Mode.SHADOW]
+    assert "held plan" in told[Mode.HOLD]
+
+
+def test_a_plan_that_stays_less_even_than_allowed_says_why() -> None:
+    values = {"whale": 2.0, **{f"tenant-{i}": 0.1 for i in range(9)}}
+    before = plan_of(step(fleet("a", "b", "c"), rates(values), None))
+    decision = step(fleet("a", "b", "c"), rates(values), before)
+    planned = next(one for one in decision.conditions if one.type is ConditionType.PLANNED)
+    assert "is above the allowed 1.10" in planned.message
+    assert "no move or swap lowers the hottest destination" in planned.message

@@ -131,7 +131,7 @@ def test_a_user_can_keep_a_key_cold_and_admit_another() -> None:
     assert first.admitted.tolist() == [0, 2]
     made = plan_stable(Demand(np.array([3.0, 0.0, 1.0]), route=route), fleet(1, 2, 9.0), first)
     assert made.admitted.tolist() == [2, 1]
-    assert causes(made) == {Cause.FORCED_COLD, Cause.ADMITTED}
+    assert causes(made) == {Cause.FORCED_COLD, Cause.FIXED}
 
 
 def test_what_replaces_a_lost_destination_is_not_called_more() -> None:

@@ -9,7 +9,6 @@ from cacheroute.cli.tables import facts, show
 from cacheroute.domain.explanation import Cold, Explanation, Loss, Place, Planned, Server, Service
 from cacheroute.domain.phases import EXPLANATIONS
 from cacheroute.domain.plan import KeyChange, LastMove
-from cacheroute.domain.spec import PolicyName
 
 _FLEET = "the less loaded of two random destinations"
 _NAMES = 3
@@ -84,6 +83,7 @@ def _cold_document(state: Cold) -> dict[str, Any]:
         }
         if lost
         else None,
+        "overriddenCold": state.overridden,
         "neededRate": state.needed,
         "lowestPlannedRate": state.lowest,
     }
@@ -149,9 +149,10 @@ def _move(move: LastMove) -> str:
 
 def _cold(state: Cold, explained: Explanation) -> Facts:
     yield "state", f"cold: each request goes to {_FLEET}"
+    yield "note", "a plan has no cold keys in it: one that was never seen, or is misspelt, looks the same"
     if state.dropped is not None:
         yield "last change", _dropped(state.dropped, explained.installed)
-    yield "to be planned", _needed(state, explained.policy)
+    yield "to be planned", _needed(state)
     if state.lowest is not None:
         yield "lowest planned", f"{state.lowest:.4g} requests/s"
 
@@ -162,13 +163,12 @@ def _dropped(change: KeyChange, installed: float) -> str:
     return f"{_time(installed)} {change.cause}{left}{rate}: {EXPLANATIONS[change.cause]}"
 
 
-def _needed(state: Cold, policy: PolicyName) -> str:
+def _needed(state: Cold) -> str:
+    if state.overridden:
+        return "spec.overrides routes it cold; remove that override"
     if state.needed is None:
-        return "any request within the rate window is enough while warm slots are free, unless spec.overrides routes it cold"
-    said = f"it needs about {state.needed:.4g} requests/s, the rate of the last key that fits"
-    if policy is PolicyName.STABLE:
-        said += ", and more than a key in force by spec.planning.hysteresisPercent"
-    return f"{said}; or an override with route Admit"
+        return "any request within the rate window is enough while warm slots are free"
+    return f"it needs more than {state.needed:.4g} requests/s, or an override with route Admit"
 
 
 def _time(seconds: float) -> str:

@@ -96,7 +96,11 @@ def plan(
     ] = None,
     previous: Annotated[
         str | None,
-        typer.Option(metavar="PLAN", help="Plan in force to start from, as the next interval would."),
+        typer.Option(
+            metavar="PLAN",
+            help="Plan in force to start from, as the next interval would. A destination of it that is not there any "
+            "more is gone for good.",
+        ),
     ] = None,
     save: Annotated[
         Path | None, typer.Option(help="Write the plan to this file; gzipped where the name ends in .gz.")

@@ -63,7 +63,7 @@ def plan_inputs(
     planning: Mapping[str, Any],
     previous: Plan | None,
 ) -> PlanInputs:
-    """Put together the spec and the fleet.
+    """Put together the spec and the fleet; a destination of ``previous`` that is not in it is gone for good.
 
     Args:
         file: RoutingPlans as YAML, and which of them; None to go by options alone.
@@ -78,8 +78,12 @@ def plan_inputs(
         raise InputFileError("--destinations and --destinations-file exclude each other")
     entries = read_destinations(options.file) if options.file else ()
     names = _pool_names(entries, previous)
-    spec = _from_file(*file, options) if file else _from_options(names, options)
-    spec = replace(spec, planning=replace(spec.planning, **planning))
+    spec = _from_file(*file, options) if file else _from_options(names, options, previous)
+    spec = replace(
+        spec,
+        planning=replace(spec.planning, **planning),
+        failover=replace(spec.failover, replacement_grace_seconds=0),
+    )
     _check_bytes(spec)
     return PlanInputs(spec, _fleet(spec, entries, options, previous))
 
@@ -91,7 +95,10 @@ def _pool_names(entries: Iterable[DestinationEntry], previous: Plan | None) -> t
     return tuple(sorted(named)) or (POOL,)
 
 
-def _from_options(pools: tuple[str, ...], options: FleetOptions) -> PlanSpec:
+def _from_options(pools: tuple[str, ...], options: FleetOptions, previous: Plan | None) -> PlanSpec:
+    known = previous.basis.pools if previous else ()
+    if set(pools) <= {pool.name for pool in known} and not options.changes:
+        return _spec(known)
     if len(pools) > 1:
         raise InputFileError(f"there are {len(pools)} pools, {', '.join(pools)}: give their capacities by -f")
     if options.capacity is None or options.warm is None:
@@ -99,13 +106,17 @@ def _from_options(pools: tuple[str, ...], options: FleetOptions) -> PlanSpec:
             "--capacity and --warm are needed: requests/s of one destination at its latency knee, and prefixes that "
             "it keeps warm; or give a RoutingPlan by -f"
         )
+    return _spec((Pool(pools[0], options.capacity, options.warm, options.kv_cache_tokens),))
+
+
+def _spec(pools: tuple[Pool, ...]) -> PlanSpec:
     return PlanSpec(
         ref=PlanRef("default", "plan"),
         generation=1,
         created=0.0,
         gateway="default",
         models=("*",),
-        pools=(Pool(pools[0], options.capacity, options.warm, options.kv_cache_tokens),),
+        pools=pools,
         key_sources=(KeySource(KeySourceKind.HEADER, "x-tenant-id"),),
     )
 

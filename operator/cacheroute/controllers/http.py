@@ -37,6 +37,7 @@ def application(views: Views) -> web.Application:
     app.router.add_get("/readyz", lambda _: _probe(views.ready(), "no complete snapshot is served yet"))
     app.router.add_get("/metrics", lambda _: _metrics(views))
     app.router.add_get("/status", lambda _: _status(views))
+    app.router.add_get("/plans", lambda request: _plans(views, request))
     app.router.add_get("/plans/{namespace}/{name}", lambda request: _plan(views, request))
     return app
 
@@ -70,6 +71,12 @@ async def _status(views: Views) -> web.Response:
         for ref, status in sorted(views.statuses().items())
     ]
     return web.json_response({"plans": plans})
+
+
+async def _plans(views: Views, request: web.Request) -> web.Response:
+    """List where each plan in force is."""
+    refs = [ref for ref in sorted(views.statuses()) if views.plan(ref) is not None]
+    return web.json_response({"plans": [f"{request.path}/{ref.namespace}/{ref.name}" for ref in refs]})
 
 
 async def _plan(views: Views, request: web.Request) -> web.Response:

@@ -23,6 +23,7 @@ from cacheroute.domain.status import LastDecision, plan_status
 from cacheroute.domain.table import RoutingTable, routing_table
 
 _log = structlog.get_logger(__name__)
+_FIRST_RATES_SECONDS = 5.0
 _NOT_ASKED = RatesUnavailable(RatesReason.NOT_ASKED, "rates have not been asked for yet")
 
 
@@ -114,7 +115,13 @@ class Worker:
             self._interval_due = not restarted
             restarted = False
             self.poke()
-            await self._until(started + self.spec.planning.interval_seconds)
+            await self._until(started + self._pause())
+
+    def _pause(self) -> float:
+        """Return the seconds between two measurements: shorter while the first plan waits for rates."""
+        interval = float(self.spec.planning.interval_seconds)
+        waiting = self.plan is None and not isinstance(self._rates, Rates)
+        return min(interval, _FIRST_RATES_SECONDS) if waiting else interval
 
     async def _until(self, deadline: float) -> None:
         """Sleep until the monotonic ``deadline``, or until a new spec is in a hurry."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cacheroute.domain.errors import DomainError
 from cacheroute.domain.keys import KEY_PUNCTUATION, MAX_KEY_LENGTH, canonical_key
 from cacheroute.domain.plan import Group, KeyChange, LastMove, Plan, Seat
-from cacheroute.domain.spec import PolicyName
+from cacheroute.domain.spec import OverrideRoute, PolicyName
 
 
 class Server(enum.StrEnum):
@@ -90,13 +90,15 @@ class Cold:
 
     Attributes:
         dropped: how it lost its destinations when the plan was installed; None where the plan records nothing.
-        needed: requests/s of the last key that would be admitted from scratch; None where every measured key fits.
+        needed: requests/s that it needs to be admitted; None where any will do.
         lowest: lowest rate of a planned key, requests/s; None where no key is planned.
+        overridden: whether the user routes it cold.
     """
 
     dropped: KeyChange | None
     needed: float | None
     lowest: float | None
+    overridden: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +192,14 @@ def _present(seats: Iterable[Seat]) -> tuple[str, ...]:
 def _cold(plan: Plan, key: str) -> Cold:
     lost = (one for one in plan.changes if one.key == key and one.target is None)
     lowest = min((min(group.rates) for group in plan.groups), default=None)
-    return Cold(dropped=next(lost, None), needed=_needed(plan, lowest), lowest=lowest)
+    overridden = any(one.key == key and one.route is OverrideRoute.COLD for one in plan.basis.overrides)
+    return Cold(next(lost, None), _needed(plan, lowest), lowest, overridden)
 
 
 def _needed(plan: Plan, lowest: float | None) -> float | None:
-    """Policy Paper records no threshold; it admits by rate alone, so the lowest planned rate is one."""
+    """Policy Paper records no bar; it admits by rate alone, so the lowest planned rate is one."""
     summary = plan.summary
-    if summary.threshold > 0:
-        return summary.threshold
+    if summary.bar > 0:
+        return summary.bar
     full = summary.slots_used >= summary.slots_total and summary.keys_admitted < summary.keys_known
     return lowest if full and plan.policy is PolicyName.PAPER else None

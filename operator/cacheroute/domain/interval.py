@@ -9,7 +9,7 @@ import numpy as np
 from cacheroute.domain.fleet import Fleet
 from cacheroute.domain.inputs import PlannerInput, planner_input, stable_options
 from cacheroute.domain.phases import CAUSES, key_changes, phases
-from cacheroute.domain.plan import Group, LastMove, Plan, PlanSummary, groups_version
+from cacheroute.domain.plan import Basis, Group, LastMove, Plan, PlanSummary, groups_version
 from cacheroute.domain.rates import Rates
 from cacheroute.domain.seating import seating
 from cacheroute.domain.spec import PlanSpec, PolicyName
@@ -47,7 +47,7 @@ def next_plan(
     summary = _summary(made, given)
     version = groups_version(groups)
     if plan is not None and version == plan.version and ordered == plan.seats:
-        return replace(plan, summary=summary)
+        return replace(plan, summary=summary, basis=Basis(spec.pools, spec.overrides))
     return Plan(
         version=version,
         seats=ordered,
@@ -57,6 +57,7 @@ def next_plan(
         installed=now,
         summary=summary,
         changes=key_changes(made.report.changes, given.keys, _names(given)),
+        basis=Basis(spec.pools, spec.overrides),
     )
 
 
@@ -152,6 +153,7 @@ def _summary(made: planning.Plan, given: PlannerInput) -> PlanSummary:
         keys_moved=report.keys_moved,
         rewarm=report.rewarm_rate / report.total_rate if report.total_rate > 0 else 0.0,
         threshold=report.admission.threshold,
+        bar=report.admission.bar,
         flat_hit=regime.flat_hit,
         planned_hit=regime.planned_hit,
         multiplier=regime.multiplier,

@@ -21,7 +21,7 @@ def conditions(observation: Observation, plan: Plan | None) -> tuple[Condition, 
         planned(observation, plan),
         synced(observation),
     )
-    return (*parts, _ready(parts))
+    return (*parts, _ready(parts, observation.spec.mode))
 
 
 def accepted(observation: Observation) -> Condition:
@@ -32,7 +32,16 @@ def accepted(observation: Observation) -> Condition:
         return _false(
             ConditionType.ACCEPTED, "Invalid", f"{observation.invalid}; the last good spec stays in force"
         )
-    return _true(ConditionType.ACCEPTED, "Accepted", "the spec is served")
+    return _true(ConditionType.ACCEPTED, "Accepted", f"the spec is served{_too_many(observation)}")
+
+
+def _too_many(observation: Observation) -> str:
+    """Return which override asks for more destinations than there are, empty where none does."""
+    there = len(observation.fleet.destinations)
+    for one in observation.spec.overrides:
+        if one.destinations is not None and one.destinations > there > 0:
+            return f"; the override of key {one.key!r} asks for {one.destinations} destinations, there are {there}"
+    return ""
 
 
 def destinations_ready(fleet: Fleet) -> Condition:
@@ -55,7 +64,7 @@ def destinations_ready(fleet: Fleet) -> Condition:
 def _remarks(fleet: Fleet) -> str:
     remarks = ""
     if fleet.unpooled:
-        remarks += f"; {_named(fleet.unpooled)} on a node of no pool in spec.nodePools"
+        remarks += f"; {_named(fleet.unpooled)} in no pool of spec.nodePools"
     if fleet.empty_pools:
         remarks += f"; no node matches pool {_named(fleet.empty_pools)}"
     return remarks
@@ -97,9 +106,19 @@ def planned(observation: Observation, plan: Plan | None) -> Condition:
         message = f"plan {plan.version} is held in force: spec.mode is Hold"
         return _true(ConditionType.PLANNED, "Hold", message)
     overload = _overload(observation)
+    uneven = _uneven(observation, plan)
     if overload:
         return _true(ConditionType.PLANNED, "Overloaded", f"plan {plan.version} is in force; {overload}")
-    return _true(ConditionType.PLANNED, "InForce", f"plan {plan.version} is in force")
+    return _true(ConditionType.PLANNED, "InForce", f"plan {plan.version} is in force{uneven}")
+
+
+def _uneven(observation: Observation, plan: Plan) -> str:
+    """Return why the plan is less even than the spec allows, empty where it is not."""
+    allowed = 1.0 + observation.spec.planning.max_imbalance_percent / 100
+    said = next((one.message for one in plan.summary.phases if one.name == "rebalance"), "")
+    if plan.summary.imbalance <= allowed or not said:
+        return ""
+    return f"; imbalance {plan.summary.imbalance:.2f} is above the allowed {allowed:.2f}: {said}"
 
 
 def _overload(observation: Observation) -> str:
@@ -138,11 +157,18 @@ def _synced(gateways: GatewayStatus) -> Condition:
     return _true(ConditionType.SYNCED, "Synced", message)
 
 
-def _ready(parts: tuple[Condition, ...]) -> Condition:
+_ROUTED = {
+    Mode.SHADOW: "the plan is reported only: spec.mode is Shadow, each request goes to the less loaded of two pods",
+    Mode.ACTIVE: "requests are routed as planned",
+    Mode.HOLD: "requests are routed by the held plan: spec.mode is Hold, overrides and planning wait",
+}
+
+
+def _ready(parts: tuple[Condition, ...], mode: Mode) -> Condition:
     needed = [part for part in parts if part.type is not ConditionType.RATES_AVAILABLE]
     missing = next((part for part in needed if part.status is not ConditionStatus.TRUE), None)
     if missing is None:
-        return _true(ConditionType.READY, "Ready", "requests are routed as planned")
+        return _true(ConditionType.READY, "Ready", _ROUTED[mode])
     return _false(ConditionType.READY, missing.reason, f"{missing.type}: {missing.message}")
 
 

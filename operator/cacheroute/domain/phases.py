@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from cacheroute.domain.plan import MAX_CHANGES, KeyChange, MoveCause, Phase
+from cacheroute.domain.wording import counted
 from cacheroute.planning.regime import Regime, Worth
 from cacheroute.planning.report import Cause, Changes, PlanReport, Stop, Verdict
 
@@ -16,23 +17,26 @@ CAUSES: Mapping[Cause, MoveCause] = {
     Cause.BALANCED: MoveCause.BALANCED,
     Cause.SWAPPED: MoveCause.SWAPPED,
     Cause.REPLANNED: MoveCause.REPLANNED,
+    Cause.FIXED: MoveCause.FIXED,
 }
 
 EXPLANATIONS: Mapping[MoveCause, str] = {
     MoveCause.LOST: "its destination was gone for good",
-    MoveCause.ADMITTED: "its rate was high enough for a warm slot, or the user admits it",
-    MoveCause.DROPPED: "its warm slot went to a key with a higher rate, or there are fewer slots",
+    MoveCause.ADMITTED: "its rate was high enough for a warm slot",
+    MoveCause.DROPPED: "other keys have higher rates, and no warm slot was left for it",
     MoveCause.FORCED_COLD: "spec.overrides routes it cold",
     MoveCause.RAISED: "its rate exceeded the capacity of its destinations",
     MoveCause.LOWERED: "fewer destinations are enough for its rate",
     MoveCause.BALANCED: "its destination was above the allowed imbalance",
     MoveCause.SWAPPED: "it changed places with another key to relieve a destination above the allowed imbalance",
     MoveCause.REPLANNED: "policy Paper plans from scratch",
+    MoveCause.FIXED: "spec.overrides admits it or fixes its number of destinations",
 }
 
 _STOPS: Mapping[Stop, str] = {
-    Stop.BALANCED: "no destination is above the allowed imbalance",
+    Stop.BALANCED: "no destination is above the limit",
     Stop.BUDGET: "the rewarm budget is spent",
+    Stop.TOO_LARGE: "every key that would have to move has a higher rate than the rewarm budget",
     Stop.NO_MOVE: "no move or swap lowers the hottest destination",
     Stop.NOT_TRIED: "not tried",
 }
@@ -57,7 +61,9 @@ def phases(report: PlanReport, names: Sequence[str], capacity: float) -> tuple[P
     changes = report.changes
     return (
         Phase("load", _load(report, capacity)),
-        Phase("retire", f"{changes.count(Cause.LOST)} keys re-placed from destinations that are gone"),
+        Phase(
+            "retire", f"{counted(changes.count(Cause.LOST), 'key')} re-placed from destinations that are gone"
+        ),
         Phase("admit", _admitted(report)),
         Phase("count", _counted(changes)),
         Phase("rebalance", _rebalanced(report)),
@@ -77,25 +83,30 @@ def _load(report: PlanReport, capacity: float) -> str:
 def _admitted(report: PlanReport) -> str:
     changes, admission = report.changes, report.admission
     line = f"{changes.count(Cause.ADMITTED)} admitted, {changes.count(Cause.DROPPED)} dropped"
-    forced = changes.count(Cause.FORCED_COLD)
-    line += f", {forced} routed cold by override" if forced else ""
-    if admission.threshold > 0:
-        line += f"; from scratch the last one would have {admission.threshold:.4g} requests/s"
+    fixed = changes.count(Cause.FIXED, Cause.FORCED_COLD)
+    line += f", {fixed} by override" if fixed else ""
+    if admission.bar > 0:
+        line += f"; a newcomer needs {admission.bar:.4g} requests/s"
     if admission.withheld:
-        line += f", {admission.withheld} wait outside because no key in force is weak enough to give way"
+        line += f", {counted(admission.withheld, 'key')} that from scratch would be admitted wait for a weaker one"
     return line
 
 
 def _counted(changes: Changes) -> str:
-    return f"{changes.count(Cause.RAISED)} keys got more destinations, {changes.count(Cause.LOWERED)} fewer"
+    raised, lowered = changes.count(Cause.RAISED), changes.count(Cause.LOWERED)
+    return f"{counted(raised, 'key')} got more destinations, {lowered} fewer"
 
 
 def _rebalanced(report: PlanReport) -> str:
     done = report.rebalance
+    if report.verdict.verdict is Verdict.HELD:
+        return f"held back, see verdict; imbalance {report.imbalance:.3f}"
     if done.stop is Stop.NOT_TRIED:
         return _STOPS[done.stop]
-    moved = f"{done.moves} moves and {done.swaps} swaps, {done.moved_rate:.4g} requests/s"
-    return f"{moved}: imbalance {done.before:.3f} to {done.after:.3f}; {_STOPS[done.stop]}"
+    moved = (
+        f"{counted(done.moves, 'move')} and {counted(done.swaps, 'swap')}, {done.moved_rate:.4g} requests/s"
+    )
+    return f"{moved}: imbalance {done.before:.3f} to {done.after:.3f}, limit {done.limit:.2f}; {_STOPS[done.stop]}"
 
 
 def _standbys(report: PlanReport, names: Sequence[str]) -> str:
@@ -109,12 +120,14 @@ def _standbys(report: PlanReport, names: Sequence[str]) -> str:
 
 def _verdict(report: PlanReport) -> str:
     verdict = report.verdict
+    if report.changes.count(Cause.REPLANNED):
+        return "installed: policy Paper weighs nothing"
     if verdict.verdict is Verdict.NOTHING:
         return "nothing optional to change"
     if verdict.keys == 0:
         return "installed"
     return (
-        f"{verdict.verdict.lower()}: optional changes of {verdict.keys} keys spare {verdict.benefit:.4g} requests "
+        f"{verdict.verdict.lower()}: optional changes of {counted(verdict.keys, 'key')} spare {verdict.benefit:.4g} requests "
         f"in the next interval and cost {verdict.cost:.4g} cold prefills"
     )
 

@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cacheroute.domain.spec import PolicyName
+from cacheroute.domain.fleet import Pool
+from cacheroute.domain.spec import Override, PolicyName
 from cacheroute.planning.regime import Worth
 from cacheroute.planning.report import Verdict
 
@@ -61,6 +62,7 @@ class MoveCause(enum.StrEnum):
     BALANCED = "Rebalanced"
     SWAPPED = "Swapped"
     REPLANNED = "Replanned"
+    FIXED = "Overridden"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ class PlanSummary:
         keys_moved: keys that got or lost a destination against the plan before.
         rewarm: share of the request rate on destinations newly given to their key, 0..1.
         threshold: rate of the last key that would be admitted from scratch, requests/s; 0 where every key fits.
+        bar: rate that a newcomer needs to be admitted, requests/s; 0 where any will do or that is not known.
         flat_hit: predicted share of requests that find their prefix with flat routing, 0..1.
         planned_hit: the same by plan, 0..1.
         multiplier: predicted requests/s at the same latency against flat routing.
@@ -163,12 +166,26 @@ class PlanSummary:
     keys_moved: int = 0
     rewarm: float = 0.0
     threshold: float = 0.0
+    bar: float = 0.0
     flat_hit: float = 0.0
     planned_hit: float = 0.0
     multiplier: float = 0.0
     worth: Worth = Worth.UNKNOWN
     verdict: Verdict = Verdict.NOTHING
     phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a plan was made for besides the rates.
+
+    Attributes:
+        pools: capacities of the destinations.
+        overrides: what the user had fixed.
+    """
+
+    pools: tuple[Pool, ...] = ()
+    overrides: tuple[Override, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +201,7 @@ class Plan:
         installed: when, seconds since the epoch.
         summary: what the planner said of it.
         changes: what its installation changed, those with the highest rates, at most MAX_CHANGES.
+        basis: what it was made for besides the rates.
     """
 
     version: str
@@ -194,6 +212,7 @@ class Plan:
     installed: float = field(compare=False)
     summary: PlanSummary = field(compare=False)
     changes: tuple[KeyChange, ...] = field(default=(), compare=False)
+    basis: Basis = field(default=Basis(), compare=False)
 
     @property
     def revision(self) -> str:

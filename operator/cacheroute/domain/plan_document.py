@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cacheroute.domain.errors import PlanFormatError
+from cacheroute.domain.fleet import Pool
 from cacheroute.domain.plan import (
+    Basis,
     Group,
     KeyChange,
     LastMove,
@@ -15,7 +17,7 @@ from cacheroute.domain.plan import (
     Seat,
     groups_version,
 )
-from cacheroute.domain.spec import PolicyName
+from cacheroute.domain.spec import Override, OverrideRoute, PolicyName
 from cacheroute.planning.regime import Worth
 from cacheroute.planning.report import Verdict
 
@@ -44,6 +46,13 @@ def to_document(plan: Plan) -> dict[str, Any]:
         ],
         "changes": [[one.key, one.cause.value, one.source, one.target, one.rate] for one in plan.changes],
         "summary": _summary_document(plan.summary),
+        "basis": {
+            "pools": [
+                [one.name, one.requests_per_second, one.warm_prefixes, one.kv_cache_tokens]
+                for one in plan.basis.pools
+            ],
+            "overrides": [[one.key, one.route, one.destinations] for one in plan.basis.overrides],
+        },
     }
 
 
@@ -62,6 +71,7 @@ def _summary_document(summary: PlanSummary) -> dict[str, Any]:
         "keysMoved": summary.keys_moved,
         "rewarm": summary.rewarm,
         "threshold": summary.threshold,
+        "bar": summary.bar,
         "flatHit": summary.flat_hit,
         "plannedHit": summary.planned_hit,
         "multiplier": summary.multiplier,
@@ -118,6 +128,24 @@ def _plan(fields: Mapping[str, Any]) -> Plan:
         installed=float(fields["installed"]),
         summary=_summary(_mapping(fields["summary"], "summary")),
         changes=tuple(_change(*one) for one in fields["changes"]),
+        basis=_basis(_mapping(fields["basis"], "basis")),
+    )
+
+
+def _basis(fields: Mapping[str, Any]) -> Basis:
+    return Basis(
+        pools=tuple(
+            Pool(str(name), float(rate), int(warm), None if tokens is None else int(tokens))
+            for name, rate, warm, tokens in fields["pools"]
+        ),
+        overrides=tuple(
+            Override(
+                str(key),
+                None if route is None else OverrideRoute(route),
+                None if count is None else int(count),
+            )
+            for key, route, count in fields["overrides"]
+        ),
     )
 
 
@@ -136,6 +164,7 @@ def _summary(fields: Mapping[str, Any]) -> PlanSummary:
         keys_moved=int(fields["keysMoved"]),
         rewarm=float(fields["rewarm"]),
         threshold=float(fields["threshold"]),
+        bar=float(fields["bar"]),
         flat_hit=float(fields["flatHit"]),
         planned_hit=float(fields["plannedHit"]),
         multiplier=float(fields["multiplier"]),

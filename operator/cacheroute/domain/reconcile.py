@@ -12,7 +12,8 @@ from cacheroute.domain.observation import Event, Observation
 from cacheroute.domain.plan import MoveCause, Plan
 from cacheroute.domain.rates import Rates, RatesUnavailable
 from cacheroute.domain.seating import SeatChange, changes, repair
-from cacheroute.domain.spec import Mode
+from cacheroute.domain.spec import Mode, PlanSpec
+from cacheroute.domain.wording import counted
 from cacheroute.planning.report import Verdict
 
 NOT_ACCEPTED = "NotAccepted"
@@ -101,7 +102,9 @@ def _interval(observation: Observation, repaired: _Step, now: float) -> _Step:
 def _held_by_user(observation: Observation, repaired: _Step, now: float) -> _Step:
     """Keep the plan in force; keys whose destination is gone for good get another one."""
     before = repaired.plan
-    message = "spec.mode is Hold: the plan in force stays until that is changed"
+    message = (
+        "spec.mode is Hold: the plan in force stays, and overrides and planning wait, until that is changed"
+    )
     if before is None:
         return _hold(
             repaired, "ModeHold", "spec.mode is Hold and there is no plan to hold; all keys are cold"
@@ -131,12 +134,22 @@ def _planned(observation: Observation, repaired: _Step, rates: Rates, now: float
         return _hold(repaired, "NoDestinations", "no destination is ready, so there is nothing to plan on")
     before = repaired.plan
     if before is None or plan.revision != before.revision:
-        return _Step(plan, Outcome.INSTALLED, _install_reason(before, plan), _installed_message(plan))
+        return _installed(observation.spec, repaired, plan)
     if repaired.outcome is Outcome.REPAIRED:
         return _Step(plan, repaired.outcome, repaired.reason, repaired.message)
     if plan.summary.verdict is Verdict.HELD:
         return _Step(plan, Outcome.HELD, "CostExceedsBenefit", _phase(plan, "verdict"))
     return _Step(plan, Outcome.UNCHANGED, "RatesMeasured", f"the rates give the same plan {plan.version}")
+
+
+def _installed(spec: PlanSpec, repaired: _Step, plan: Plan) -> _Step:
+    """Say why a plan is installed; a repair in the same step is part of it."""
+    message = _installed_message(plan)
+    if spec.mode is Mode.SHADOW:
+        message += "; reported only, spec.mode is Shadow"
+    if repaired.outcome is Outcome.REPAIRED:
+        return _Step(plan, Outcome.INSTALLED, repaired.reason, f"{repaired.message}; {message}")
+    return _Step(plan, Outcome.INSTALLED, _install_reason(repaired.plan, plan), message)
 
 
 def _install_reason(before: Plan | None, after: Plan) -> str:
@@ -145,6 +158,8 @@ def _install_reason(before: Plan | None, after: Plan) -> str:
     if before.policy is not after.policy:
         return "PolicyChanged"
     causes = {change.cause for change in after.changes}
+    if before.basis.overrides != after.basis.overrides and causes & {MoveCause.FIXED, MoveCause.FORCED_COLD}:
+        return "OverridesChanged"
     if MoveCause.LOST in causes:
         return "DestinationRetired"
     if after.next_seat > before.next_seat:
@@ -156,10 +171,20 @@ def _installed_message(plan: Plan) -> str:
     summary = plan.summary
     return (
         f"plan {plan.version}: {summary.keys_admitted} of {summary.keys_known} keys on "
-        f"{len(plan.by_destination())} destinations, {summary.slots_used} of {summary.slots_total} warm slots, "
-        f"{100 * summary.coverage:.0f} % of the rate, imbalance {summary.imbalance:.2f}; "
-        f"{summary.keys_moved} keys changed, {100 * summary.rewarm:.1f} % of the rate lands cold"
+        f"{counted(len(plan.by_destination()), 'destination')}, {summary.slots_used} of {summary.slots_total} warm "
+        f"slots, {100 * summary.coverage:.0f} % of the rate, imbalance {summary.imbalance:.2f}; "
+        f"{counted(summary.keys_moved, 'key')} changed{_causes(plan)}, {100 * summary.rewarm:.1f} % of the rate "
+        "lands cold"
     )
+
+
+def _causes(plan: Plan) -> str:
+    """Return how many of the recorded changes each cause has, in brackets."""
+    keys: dict[MoveCause, set[str]] = {}
+    for change in plan.changes:
+        keys.setdefault(change.cause, set()).add(change.key)
+    told = ", ".join(f"{len(keys[cause])} {cause}" for cause in MoveCause if cause in keys)
+    return f" ({told})" if told else ""
 
 
 def _phase(plan: Plan, name: str) -> str:

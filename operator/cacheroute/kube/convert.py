@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from cacheroute.domain.keys import KEY_PUNCTUATION
 from cacheroute.domain.spec import FailoverSpec, PlanRef, PlanSpec, RatesSpec
 from cacheroute.kube.errors import InvalidRoutingPlanError
 from cacheroute.kube.models_spec import FailoverModel, RatesModel, SpecModel
@@ -145,7 +146,7 @@ def _created(metadata: Mapping[str, Any]) -> float:
 
 def _first(error: ValidationError) -> str:
     """Return the first error as ``field: what``, and how many more there are."""
-    details = error.errors(include_url=False, include_context=False)
+    details = error.errors(include_url=False)
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     return f"{_field(details[0])}: {_message(details[0])}{more}"
 
@@ -156,5 +157,13 @@ def _field(detail: ErrorDetails) -> str:
 
 
 def _message(detail: ErrorDetails) -> str:
+    if detail["type"] == "string_pattern_mismatch":
+        return _pattern(detail)
     text = _PLAIN.get(detail["type"], detail["msg"].removeprefix("Value error, "))
     return " ".join(text.split())
+
+
+def _pattern(detail: ErrorDetails) -> str:
+    if detail["loc"][0] == "overrides":
+        return f"must be lower case ASCII letters, digits and {KEY_PUNCTUATION}: keys compare without regard to case"
+    return f"has a form that is not allowed here, it must match {detail.get('ctx', {}).get('pattern')}"

@@ -1,6 +1,6 @@
 """Phases 1 to 5 of ``Stable`` in their order: a plan before its standbys and before the verdict."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from cacheroute.planning.newcomers import place_newcomers
 from cacheroute.planning.options import AdmissionRule, StableOptions
 from cacheroute.planning.pairs import Floats, Ints, Pairs, loads, shares
 from cacheroute.planning.rebalance import Freedom, Rebalanced, ceilings, rebalance
-from cacheroute.planning.report import AdmissionReport, Cause, RebalanceReport
+from cacheroute.planning.report import AdmissionReport, Cause, RebalanceReport, Stop
 from cacheroute.planning.resize import resize
 from cacheroute.planning.retire import retire
 from cacheroute.planning.standby import stand_in
@@ -71,15 +71,17 @@ def draft(
     moved_because[lost] = Cause.LOST
     placed, admission = _placed(retired, demand, fleet, options, adapt=adapt)
     counted_because = _counted(retired, placed, demand)
-    newcomers = np.flatnonzero(counted_because == Cause.ADMITTED)
+    new = (placed.counts > 0) & (retired.counts == 0)
+    newcomers = np.flatnonzero(new)
     pairs, load, report, relief = placed, loads(placed, demand, fleet), RebalanceReport(), 0.0
     if adapt:
         ceiling = ceilings(load, fleet, _limit(fleet, options))
         outcome = _rebalance((placed, load, ceiling), retired, (newcomers, lost), demand, fleet, options)
         relief = _relief(load, outcome.load, ceiling, demand)
-        pairs, load, report = outcome.pairs, outcome.load, outcome.report
+        pairs, load = outcome.pairs, outcome.load
+        report = replace(outcome.report, limit=_limit(fleet, options))
         for keys, cause in ((outcome.moved, Cause.BALANCED), (outcome.swapped, Cause.SWAPPED)):
-            untold = keys[(moved_because[keys] == 0) & (counted_because[keys] != Cause.ADMITTED)]
+            untold = keys[(moved_because[keys] == 0) & ~new[keys]]
             moved_because[untold] = cause
     return Draft(
         demand=demand,
@@ -88,7 +90,7 @@ def draft(
         load=load,
         newcomers=newcomers,
         skipped=admission.skipped,
-        admission=AdmissionReport(admission.threshold, admission.withheld),
+        admission=AdmissionReport(admission.threshold, admission.withheld, admission.bar),
         rebalance=report,
         relief=relief,
         moved_because=moved_because,
@@ -146,7 +148,9 @@ def _counted(retired: Pairs, placed: Pairs, demand: Demand) -> NDArray[np.int8]:
     was, now = before[changed], after[changed]
     cold = np.where(demand.route[changed] == Route.COLD, Cause.FORCED_COLD, Cause.DROPPED)
     resized = np.where(now > was, Cause.RAISED, Cause.LOWERED)
-    because[changed] = np.where(was == 0, Cause.ADMITTED, np.where(now == 0, cold, resized))
+    came = np.where(demand.route[changed] == Route.ADMIT, Cause.FIXED, Cause.ADMITTED)
+    fixed = np.where(demand.count[changed] > 0, Cause.FIXED, resized)
+    because[changed] = np.where(was == 0, came, np.where(now == 0, cold, fixed))
     return because
 
 
@@ -203,4 +207,7 @@ def _rebalance(
         anywhere=np.ones_like(anywhere) if unrestricted else anywhere,
         open=fleet.joined | unrestricted,
     )
-    return rebalance(placed, load, demand, fleet, freedom)
+    done = rebalance(placed, load, demand, fleet, freedom)
+    if done.report.stop is Stop.TOO_LARGE and raised > 0:
+        return replace(done, report=replace(done.report, stop=Stop.BUDGET))
+    return done

@@ -63,12 +63,14 @@ class Admission:
         skipped: keys refused while slots were left, because their count was more than these.
         threshold: rate of the last key that would be admitted from scratch, requests/s; 0 where every key fits.
         withheld: keys that would be admitted from scratch and are not.
+        bar: value that a newcomer would need to be admitted; 0 where any will do.
     """
 
     admitted: Mask
     skipped: int
     threshold: float
     withheld: int
+    bar: float = 0.0
 
 
 def admit_by_rate(
@@ -124,7 +126,15 @@ def admit_by_value(
     refused = bool((eligible & ~scratch & (value > 0)).any())
     by_rate = scratch & ~forced
     threshold = float(value[by_rate].min()) if refused and by_rate.any() else 0.0
-    return Admission(admitted, skipped, threshold, int(np.count_nonzero(scratch & ~admitted)))
+    weakest = score[admitted & ~forced].min(initial=np.inf)
+    full = (eligible & ~admitted).any() and np.isfinite(weakest)
+    return Admission(
+        admitted,
+        skipped,
+        threshold,
+        withheld=int(np.count_nonzero(scratch & ~admitted)),
+        bar=float(weakest) * (1.0 + hysteresis) if full else 0.0,
+    )
 
 
 def admit_by_bytes(

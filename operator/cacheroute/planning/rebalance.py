@@ -111,6 +111,8 @@ def rebalance(pairs: Pairs, load: Floats, demand: Demand, fleet: Fleet, freedom:
     swapped = np.unique(np.array(swaps, dtype=np.int64))
     alone = np.setdiff1d(moved, swapped)
     paid = came & ~freedom.free[pairs.key]
+    if stop is Stop.BUDGET and not paid.any():
+        stop = Stop.TOO_LARGE
     report = RebalanceReport(
         before=imbalance(before, fleet.capacity, fleet.present),
         after=imbalance(load, fleet.capacity, fleet.present),

@@ -107,8 +107,10 @@ def diagnose(
     spread[admitted] = count
     planned = _binned(rate, spread)
     flat_window, planned_window = _window(flat, size, slots), _window(planned, size, slots)
-    flat_hit, planned_hit = _hit(flat, flat_window) / total, _hit(planned, planned_window) / total
-    multiplier = (1 - flat_hit) / max(1 - planned_hit, _LEAST_MISS) / max(imbalance, 1.0)
+    flat_hit = min(_hit(flat, flat_window) / total, 1.0)
+    planned_hit = min(_hit(planned, planned_window) / total, 1.0)
+    saved = max(1 - flat_hit, _LEAST_MISS) / max(1 - planned_hit, _LEAST_MISS)
+    multiplier = saved / max(imbalance, 1.0)
     return Regime(
         flat_window,
         planned_window,

@@ -31,6 +31,8 @@ class Cause(enum.IntEnum):
     """It changed places with a key of a destination that was above the allowed imbalance."""
     REPLANNED = 9
     """The policy plans from scratch."""
+    FIXED = 10
+    """The user admits it, or fixes how many destinations it has."""
 
 
 class Stop(enum.StrEnum):
@@ -39,7 +41,9 @@ class Stop(enum.StrEnum):
     BALANCED = "Balanced"
     """No destination is above the allowed imbalance."""
     BUDGET = "BudgetSpent"
-    """The next move would exceed the rewarm budget."""
+    """The next move would exceed what is left of the rewarm budget."""
+    TOO_LARGE = "KeysExceedBudget"
+    """Every key that would have to move has a higher rate than the whole rewarm budget."""
     NO_MOVE = "NoMoveHelps"
     """No move and no swap lowers the load of a destination above it."""
     NOT_TRIED = "NotTried"
@@ -118,10 +122,12 @@ class AdmissionReport:
     Attributes:
         threshold: rate of the last key that would be admitted from scratch, requests/s; 0 where every key fits.
         withheld: keys that would be admitted from scratch and are not, because no key in force is so much weaker.
+        bar: rate that a newcomer needs to be admitted now, requests/s; 0 where any will do.
     """
 
     threshold: float = 0.0
     withheld: int = 0
+    bar: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,7 @@ class RebalanceReport:
         moved_rate: request rate that lands on another destination by it, requests/s.
         budget: what it might have moved, requests/s.
         stop: why it ended.
+        limit: imbalance that it was to get below.
     """
 
     before: float = 0.0
@@ -145,6 +152,7 @@ class RebalanceReport:
     moved_rate: float = 0.0
     budget: float = 0.0
     stop: Stop = Stop.NOT_TRIED
+    limit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
