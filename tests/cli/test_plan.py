@@ -289,3 +289,18 @@ def test_a_former_plan_file_survives_a_failed_save(run: Runner, rates: Path, tmp
     ended = run.cacheroute("plan", rates, *FLEET, "--save", folder)
     assert ended.code == 2
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_plan_is_saved_through_a_link_and_never_over_a_device(
+    run: Runner, rates: Path, tmp_path: Path
+) -> None:
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_text("{}")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    assert run.cacheroute("plan", rates, *FLEET, "--save", link).code == 0
+    assert (link.is_symlink(), target.stat().st_mode & 0o777) == (True, 0o600)
+    assert read_plan_file(str(target)).groups
+    (tmp_path / "folder").mkdir()
+    ended = run.cacheroute("plan", rates, *FLEET, "--save", tmp_path / "folder")
+    assert (ended.code, "is no regular file" in ended.err) == (2, True)

@@ -134,3 +134,15 @@ async def test_another_address_is_another_server(
     assert states(world) == {"a": READY, "b": LOST}
     assert not world.observe(former[1], READY), "a late answer of the former address"
     assert states(world)["b"] is LOST
+
+
+def test_a_server_that_changes_its_pool_is_still_known(files: tuple[Path, Path]) -> None:
+    plans, destinations = files
+    world = FileWorld(*files)
+    for entry in world.entries:
+        world.observe(entry, READY)
+    plans.write_text(plan_text().replace("name: h100", "name: big"))
+    destinations.write_text(destinations.read_text().replace("pool: h100", "pool: big"))
+    asyncio.run(world._read_again())  # noqa: SLF001 - what the watch does when a file changes
+    (spec,) = world.specs().values()
+    assert [one.state for one in world.fleet(spec).destinations] == [READY, READY]

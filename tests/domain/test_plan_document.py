@@ -73,3 +73,40 @@ def test_a_damaged_document_is_refused_with_its_field(
 def test_what_is_no_object_is_no_plan(document: object) -> None:
     with pytest.raises(PlanFormatError, match="must be an object"):
         from_document(document)
+
+
+def test_a_plan_of_a_version_that_recorded_less_is_read_and_routes_alike(plan: Plan) -> None:
+    document = to_document(plan)
+    del document["changes"], document["basis"]
+    for group in document["groups"]:
+        del group["moves"]
+    former = {"keysKnown", "keysAdmitted", "slotsUsed", "slotsTotal", "coverage", "imbalance", "overloaded"}
+    document["summary"] = {name: value for name, value in document["summary"].items() if name in former}
+    again = from_document(document)
+    assert (again, again.revision) == (plan, plan.revision)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "complaint"),
+    [
+        ("rates", float("nan"), "rates"),
+        ("rates", -1.0, "rates"),
+        ("keys", "\ud800", "cannot be shown"),
+        ("keys", "a\x1b[31m", "cannot be shown"),
+    ],
+)
+def test_what_no_planner_makes_is_refused(plan: Plan, field: str, value: object, complaint: str) -> None:
+    document = to_document(plan)
+    document["groups"][0][field][0] = value
+    with pytest.raises(PlanFormatError, match=complaint):
+        from_document(document)
+
+
+def test_a_key_twice_or_a_standby_that_is_a_seat_is_refused(plan: Plan) -> None:
+    twice, own = to_document(plan), to_document(plan)
+    for part in ("keys", "rates", "moves"):
+        twice["groups"][1][part].append(twice["groups"][0][part][0])
+    own["groups"][0]["standbys"] = own["groups"][0]["seats"]
+    for document in (twice, own):
+        with pytest.raises(PlanFormatError, match="plan document: a"):
+            from_document(document)

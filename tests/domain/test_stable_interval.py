@@ -333,3 +333,33 @@ def test_a_plan_that_stays_less_even_than_allowed_says_why() -> None:
     planned = next(one for one in decision.conditions if one.type is ConditionType.PLANNED)
     assert "is above the allowed 1.10" in planned.message
     assert "no move or swap lowers the hottest destination" in planned.message
+
+
+def test_what_is_gone_for_good_is_replaced_also_without_rates() -> None:
+    before = roomy()
+    lost = fleet("a", "b", "c", "d", "e", lost=("f",))
+    waiting = plan_of(step(lost, NO_RATES, before, ROOMY, now=1001.0))
+    decision = step(lost, NO_RATES, waiting, ROOMY, now=1001.0 + GRACE)
+    assert (decision.outcome, decision.reason) == (Outcome.REPAIRED, "DestinationRetired")
+    assert moved(waiting, plan_of(decision)) == set()
+    assert "f" not in {seat.name for seat in plan_of(decision).seats}
+
+
+def test_a_hold_drops_no_key_when_a_destination_is_retired_from_a_full_fleet() -> None:
+    full = replace(spec(), pools=(Pool("h100", 2.5, 10),))
+    before = plan_of(step(fleet(*NAMES), rates(many()), None, full))
+    assert before.summary.slots_used == before.summary.slots_total == 60
+    held = replace(full, mode=Mode.HOLD, overrides=(Override("tenant-001", OverrideRoute.COLD),))
+    lost = fleet("a", "b", "c", "d", "e", lost=("f",))
+    mine = {key for key, names in served_by(before).items() if names == {"f"}}
+    waiting = plan_of(step(lost, rates(many()), before, held, now=1001.0))
+    after = plan_of(step(lost, rates(many()), waiting, held, now=1001.0 + GRACE))
+    assert (moved(before, after), served_by(after).keys()) == (mine, served_by(before).keys())
+
+
+def test_overrides_that_policy_paper_does_not_look_at_are_told() -> None:
+    the_spec = replace(
+        spec(), planning=PlanningSpec(PolicyName.PAPER), overrides=(Override("a", OverrideRoute.COLD),)
+    )
+    accepted = step(fleet(*NAMES), rates(many()), None, the_spec).conditions[0]
+    assert accepted.message.endswith("are not looked at by policy Paper")

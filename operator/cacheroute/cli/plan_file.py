@@ -49,11 +49,16 @@ def save_plan(path: Path, plan: Plan) -> None:
     Raises:
         InputFileError: the file cannot be written; a former one is untouched.
     """
+    if path.exists() and not path.is_file():
+        raise InputFileError(f"{path}: is no regular file, so it is not replaced")
+    path = path.resolve()
     content = orjson.dumps(to_document(plan))
     packed = gzip.compress(content, mtime=0) if path.suffix == ".gz" else content + b"\n"
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(packed)
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o777)
         temporary.replace(path)
     except OSError as error:
         raise InputFileError(f"{path}: cannot be written: {error.strerror}") from error

@@ -43,6 +43,14 @@ class DestinationEntry(BaseModel):
     pool: str
 
 
+_Server = tuple[str, str, int]
+"""Name, address and port: what was probed is known of it whatever pool it is in."""
+
+
+def _server(entry: DestinationEntry) -> _Server:
+    return entry.name, str(entry.address), entry.port
+
+
 class DestinationFile(BaseModel):
     """The content of destinations.yaml."""
 
@@ -137,7 +145,7 @@ class FileWorld:
         self._entries = read_destinations(destinations)
         self._complaint: str | None = None
         self._stamps = self._stat()
-        self._states: dict[DestinationEntry, DestinationState] = {}
+        self._states: dict[_Server, DestinationState] = {}
 
     @property
     def entries(self) -> tuple[DestinationEntry, ...]:
@@ -166,7 +174,7 @@ class FileWorld:
                     address=str(entry.address),
                     port=entry.port,
                     pool=entry.pool,
-                    state=self._states.get(entry, DestinationState.LOST),
+                    state=self._states.get(_server(entry), DestinationState.LOST),
                 )
                 for entry in listed
                 if entry.pool in pools
@@ -179,8 +187,8 @@ class FileWorld:
         """Take what a probe saw; tells whether that is news. Another address is another server, not seen yet."""
         if entry not in self._entries:
             return False
-        news = self._states.get(entry) is not state
-        self._states[entry] = state
+        news = self._states.get(_server(entry)) is not state
+        self._states[_server(entry)] = state
         return news
 
     async def watch(self, changed: Callable[[], None]) -> None:
@@ -203,8 +211,8 @@ class FileWorld:
             _log.error("input file not used, the last good one stays in force", error=self._complaint)
             return
         self._specs, self._entries = _with_generations(specs, self._specs), entries
-        listed = set(entries)
-        self._states = {entry: state for entry, state in self._states.items() if entry in listed}
+        listed = {_server(entry) for entry in entries}
+        self._states = {server: state for server, state in self._states.items() if server in listed}
         self._complaint = None
 
     def _stat(self) -> tuple[tuple[int, int, int] | None, ...]:

@@ -43,11 +43,15 @@ class Saver:
             return plan
 
     async def save(self, plan: Plan) -> None:
-        """Store a plan before it is served.
+        """Store a plan before it is served; one that was to be stored later is older and forgotten.
 
         Raises:
             StoreError: it is not stored; the former plan still is.
         """
+        self._wanted = None
+        await self._save(plan)
+
+    async def _save(self, plan: Plan) -> None:
         async with self._busy:
             if plan.revision == self._stored:
                 return
@@ -69,13 +73,13 @@ class Saver:
         while True:
             await self._work.wait()
             self._work.clear()
-            if self._wanted is not None and not await self._try(self._wanted):
+            if self._wanted is not None and not await self._try(self._wanted) and self._wanted is not None:
                 self._work.set()
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _try(self, plan: Plan) -> bool:
         try:
-            await self.save(plan)
+            await self._save(plan)
         except StoreError as error:
             _log.warning("repaired plan not stored, will retry", plan=str(self._ref), error=str(error))
             return False

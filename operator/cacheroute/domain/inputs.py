@@ -88,7 +88,8 @@ def _demand(spec: PlanSpec, keys: tuple[str, ...], rates: Rates) -> planning.Dem
         return planning.Demand(rate=rate, unkeyed=rates.unkeyed, route=route, count=count)
     known = _spread(tokens, where, len(keys))
     mean = float(tokens.sum()) / max(float(rates.values.sum()), 1e-9)
-    length = np.divide(known, rate, out=np.full(rate.size, max(mean, 1.0)), where=rate > 0)
+    with np.errstate(over="ignore"):
+        length = np.divide(known, rate, out=np.full(rate.size, max(mean, 1.0)), where=rate > 0)
     by_tokens = spec.planning.balance is Balance.TOKENS
     return planning.Demand(
         rate=rate,

@@ -6,7 +6,7 @@ from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.observation import Observation
 from cacheroute.domain.plan import Plan
 from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason
-from cacheroute.domain.spec import Mode
+from cacheroute.domain.spec import Mode, PolicyName
 
 _NAMES = 3
 """Objects named in one message."""
@@ -32,11 +32,14 @@ def accepted(observation: Observation) -> Condition:
         return _false(
             ConditionType.ACCEPTED, "Invalid", f"{observation.invalid}; the last good spec stays in force"
         )
-    return _true(ConditionType.ACCEPTED, "Accepted", f"the spec is served{_too_many(observation)}")
+    return _true(ConditionType.ACCEPTED, "Accepted", f"the spec is served{_remark(observation)}")
 
 
-def _too_many(observation: Observation) -> str:
-    """Return which override asks for more destinations than there are, empty where none does."""
+def _remark(observation: Observation) -> str:
+    """Return what of the overrides cannot be served, empty where all can."""
+    spec = observation.spec
+    if spec.overrides and spec.planning.policy is PolicyName.PAPER:
+        return "; spec.overrides are not looked at by policy Paper"
     there = len(observation.fleet.destinations)
     for one in observation.spec.overrides:
         if one.destinations is not None and one.destinations > there > 0:

@@ -1,5 +1,6 @@
 """The plan as a document: what is stored, compared and shown. Plain JSON types, one format version."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,7 +83,7 @@ def _summary_document(summary: PlanSummary) -> dict[str, Any]:
 
 
 def from_document(document: object) -> Plan:
-    """Read a plan back.
+    """Read a plan back; evidence that an earlier version did not record is empty.
 
     Raises:
         PlanFormatError: the document is of another format, lacks a field, or its content does not match its
@@ -98,11 +99,27 @@ def from_document(document: object) -> Plan:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise PlanFormatError(f"plan document: {type(error).__name__} at {error}") from error
     _check_seats(plan)
+    _check_groups(plan)
     if plan.version != fields["version"]:
         raise PlanFormatError(
             f"plan document: content has version {plan.version}, the document says {fields['version']!r}"
         )
     return plan
+
+
+def _check_groups(plan: Plan) -> None:
+    """Refuse what no planner makes: keys twice or none, standbys among the seats, numbers that are none."""
+    keys = [key for group in plan.groups for key in group.keys]
+    if len(set(keys)) != len(keys) or not all(group.keys and group.seats for group in plan.groups):
+        raise PlanFormatError("plan document: a key is in one group, and a group has keys and seats")
+    if any(set(group.seats) & set(group.standbys) for group in plan.groups):
+        raise PlanFormatError("plan document: a group has a seat that is its standby, too")
+    if not all(math.isfinite(rate) and rate >= 0 for group in plan.groups for rate in group.rates):
+        raise PlanFormatError("plan document: rates must be finite and >= 0")
+    named = (*keys, *(name for seat in plan.seats for name in (seat.destination, seat.last) if name))
+    strange = next((name for name in named if not name.isprintable()), None)
+    if strange is not None:
+        raise PlanFormatError(f"plan document: {strange!r} has characters that cannot be shown")
 
 
 def _check_seats(plan: Plan) -> None:
@@ -127,8 +144,8 @@ def _plan(fields: Mapping[str, Any]) -> Plan:
         policy=PolicyName(fields["policy"]),
         installed=float(fields["installed"]),
         summary=_summary(_mapping(fields["summary"], "summary")),
-        changes=tuple(_change(*one) for one in fields["changes"]),
-        basis=_basis(_mapping(fields["basis"], "basis")),
+        changes=tuple(_change(*one) for one in fields.get("changes", ())),
+        basis=_basis(_mapping(fields.get("basis", {}), "basis")),
     )
 
 
@@ -136,7 +153,7 @@ def _basis(fields: Mapping[str, Any]) -> Basis:
     return Basis(
         pools=tuple(
             Pool(str(name), float(rate), int(warm), None if tokens is None else int(tokens))
-            for name, rate, warm, tokens in fields["pools"]
+            for name, rate, warm, tokens in fields.get("pools", ())
         ),
         overrides=tuple(
             Override(
@@ -144,7 +161,7 @@ def _basis(fields: Mapping[str, Any]) -> Basis:
                 None if route is None else OverrideRoute(route),
                 None if count is None else int(count),
             )
-            for key, route, count in fields["overrides"]
+            for key, route, count in fields.get("overrides", ())
         ),
     )
 
@@ -158,19 +175,19 @@ def _summary(fields: Mapping[str, Any]) -> PlanSummary:
         coverage=float(fields["coverage"]),
         imbalance=float(fields["imbalance"]),
         overloaded=_strings(fields["overloaded"]),
-        single_loss=float(fields["singleLoss"]),
-        single_loss_of=str(fields["singleLossOf"]),
-        churn=float(fields["churn"]),
-        keys_moved=int(fields["keysMoved"]),
-        rewarm=float(fields["rewarm"]),
-        threshold=float(fields["threshold"]),
-        bar=float(fields["bar"]),
-        flat_hit=float(fields["flatHit"]),
-        planned_hit=float(fields["plannedHit"]),
-        multiplier=float(fields["multiplier"]),
-        worth=Worth(fields["worth"]),
-        verdict=Verdict(fields["verdict"]),
-        phases=tuple(Phase(str(name), str(message)) for name, message in fields["phases"]),
+        single_loss=float(fields.get("singleLoss", 0.0)),
+        single_loss_of=str(fields.get("singleLossOf", "")),
+        churn=float(fields.get("churn", 0.0)),
+        keys_moved=int(fields.get("keysMoved", 0)),
+        rewarm=float(fields.get("rewarm", 0.0)),
+        threshold=float(fields.get("threshold", 0.0)),
+        bar=float(fields.get("bar", 0.0)),
+        flat_hit=float(fields.get("flatHit", 0.0)),
+        planned_hit=float(fields.get("plannedHit", 0.0)),
+        multiplier=float(fields.get("multiplier", 0.0)),
+        worth=Worth(fields.get("worth", Worth.UNKNOWN)),
+        verdict=Verdict(fields.get("verdict", Verdict.NOTHING)),
+        phases=tuple(Phase(str(name), str(message)) for name, message in fields.get("phases", ())),
     )
 
 
@@ -186,7 +203,8 @@ def _group(document: object) -> Group:
     fields = _mapping(document, "group")
     keys, rates = _strings(fields["keys"]), tuple(float(one) for one in fields["rates"])
     moves = tuple(
-        LastMove(float(time), MoveCause(cause), _name(source)) for time, cause, source in fields["moves"]
+        LastMove(float(time), MoveCause(cause), _name(source))
+        for time, cause, source in fields.get("moves", ())
     )
     if len(keys) != len(rates) or len(moves) not in {0, len(keys)}:
         raise PlanFormatError(

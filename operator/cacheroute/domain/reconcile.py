@@ -95,7 +95,7 @@ def _interval(observation: Observation, repaired: _Step, now: float) -> _Step:
         return _held_by_user(observation, repaired, now)
     rates = observation.rates
     if isinstance(rates, RatesUnavailable):
-        return _hold(repaired, rates.reason, rates.message)
+        return _retired(observation, repaired, now) or _hold(repaired, rates.reason, rates.message)
     return _planned(observation, repaired, rates, now)
 
 
@@ -109,12 +109,17 @@ def _held_by_user(observation: Observation, repaired: _Step, now: float) -> _Ste
         return _hold(
             repaired, "ModeHold", "spec.mode is Hold and there is no plan to hold; all keys are cold"
         )
-    spec, fleet = observation.spec, observation.fleet
-    if not needs_repair(spec, before, fleet, now):
-        return _hold(repaired, "ModeHold", message)
+    return _retired(observation, repaired, now) or _hold(repaired, "ModeHold", message)
+
+
+def _retired(observation: Observation, repaired: _Step, now: float) -> _Step | None:
+    """Give keys of destinations that are gone for good another one and change nothing else; None where none is."""
+    spec, fleet, before = observation.spec, observation.fleet, repaired.plan
+    if before is None or not needs_repair(spec, before, fleet, now):
+        return None
     plan = next_plan(spec, before, fleet, _rates_or_planned(observation, before), now, repairs_only=True)
     if plan is None or plan.revision == before.revision:
-        return _hold(repaired, "ModeHold", message)
+        return None
     return _Step(plan, Outcome.REPAIRED, "DestinationRetired", _installed_message(plan))
 
 
@@ -174,7 +179,7 @@ def _installed_message(plan: Plan) -> str:
         f"{counted(len(plan.by_destination()), 'destination')}, {summary.slots_used} of {summary.slots_total} warm "
         f"slots, {100 * summary.coverage:.0f} % of the rate, imbalance {summary.imbalance:.2f}; "
         f"{counted(summary.keys_moved, 'key')} changed{_causes(plan)}, {100 * summary.rewarm:.1f} % of the rate "
-        "lands cold"
+        f"lands cold{'' if summary.keys_moved else ', only standbys differ'}"
     )
 
 

@@ -69,7 +69,10 @@ def draft(
     moved_because = np.zeros(demand.size, dtype=np.int8)
     retired, lost = retire(incumbent, demand, fleet)
     moved_because[lost] = Cause.LOST
-    placed, admission = _placed(retired, demand, fleet, options, adapt=adapt)
+    if options.repairs_only:
+        placed, admission = stand_in(retired, demand, fleet), Admission(retired.counts > 0, 0, 0.0, 0)
+    else:
+        placed, admission = _placed(retired, demand, fleet, options, adapt=adapt)
     counted_because = _counted(retired, placed, demand)
     new = (placed.counts > 0) & (retired.counts == 0)
     newcomers = np.flatnonzero(new)

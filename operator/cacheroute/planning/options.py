@@ -24,7 +24,7 @@ class StableOptions:
         admission: what warm slots are given for.
         interval: control interval, seconds, over which benefit and cost of a change are compared.
         weigh: hold optional changes that do not pay; else install all.
-        repairs_only: make forced changes only.
+        repairs_only: replace destinations that are gone and change nothing else, whatever was fixed meanwhile.
     """
 
     imbalance: float = 0.10

@@ -18,6 +18,8 @@ from cacheroute.planning.types import Demand, Fleet
 _TARGETS = 32
 """Coldest destinations that are looked at for one move."""
 _PASSES = 8
+_SWAPS = 256
+"""Items of either side that are looked at for one swap: those whose load is nearest to what must go, and the smallest."""
 _FEW = 12
 """Items of which every subset is looked at."""
 _SUBSETS = ((np.arange(1 << _FEW)[:, None] >> np.arange(_FEW)) & 1).astype(np.float64)
@@ -349,6 +351,9 @@ class _Search:
         others = others[self._allowed(others, target, hot)]
         if items.size == 0 or others.size == 0:
             return None
+        overload = self._load[hot] - self._ceiling[hot]
+        items = _first(items, np.abs(self._cost[items] - overload))
+        others = _first(others, self._cost[others])
         gain = self._cost[items][:, None] - self._cost[others][None, :]
         rate = self._rate[items][:, None] + self._rate[others][None, :]
         effect = self._effect(hot, target, gain, strict=strict)
@@ -366,6 +371,13 @@ class _Search:
             gain=float(gain[row, column]),
             rate=float(rate[row, column]),
         )
+
+
+def _first(items: Ints, distance: Floats) -> Ints:
+    """Return the _SWAPS items of least distance, in their order."""
+    if items.size <= _SWAPS:
+        return items
+    return items[np.sort(np.argsort(distance, kind="stable")[:_SWAPS])]
 
 
 def _best_at(effect: Floats, rate: Floats, gain: Floats) -> int | None:
