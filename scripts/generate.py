@@ -13,6 +13,7 @@ from cacheroute.prom.metrics import Metrics
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
 from scripts.chart_values import described
 from scripts.command_reference import command_reference
+from scripts.field_reference import field_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "charts" / "cacheroute"
@@ -75,6 +76,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "charts/cacheroute/README.md": chart_readme,
     "docs/reference/settings.md": settings_reference,
     "docs/reference/cli.md": command_reference,
+    "docs/reference/routingplan.md": field_reference,
     "docs/reference/metrics.md": lambda: Metrics().reference(),
 }
 """Every generated file and what generates it."""

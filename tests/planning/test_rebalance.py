@@ -1,5 +1,6 @@
 """Phase 5: few moves and swaps, until no destination is above its ceiling."""
 
+import tracemalloc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -157,3 +158,17 @@ def test_a_key_goes_only_where_it_fits() -> None:
     held, rate = {0: [0], 1: [0], 2: [2]}, [3, 3, 1]
     done = made(held, rate, fleet(6, 2, 6), freedom(3, 4, 9, 4))
     assert placed(done.pairs) == {0: [2], 1: [0], 2: [2]}
+
+
+def test_a_swap_among_thousands_of_keys_is_found_in_little_memory() -> None:
+    here, there = 3000, 3000
+    rate = [1.0] * here + [0.9] * there
+    assigned = pairs({key: [0 if key < here else 1] for key in range(here + there)}, here + there)
+    wanted, where = demand(*rate), fleet(5000, 5000)
+    free = freedom(here + there, here - 0.05, 0.9 * there + 0.5)
+    tracemalloc.start()
+    done = rebalance(assigned, loads(assigned, wanted, where), wanted, where, free)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (done.report.swaps, done.report.stop) == (1, Stop.BALANCED)
+    assert peak < 20_000_000, "a matrix of all pairs would be 72 MB"
