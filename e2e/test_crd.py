@@ -57,7 +57,7 @@ def test_defaults_are_filled_in(api: Cluster) -> None:
         "admission": "Rate",
         "balance": "Requests",
     }
-    assert spec["overrides"] == []
+    assert "overrides" not in spec
     assert spec["failover"] == {"drainSeconds": 60, "maxRetries": 3, "replacementGraceSeconds": 300}
 
 
