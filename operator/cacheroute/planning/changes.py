@@ -15,6 +15,8 @@ def changes_between(
 ) -> Changes:
     """Return one row for each pair that came or went; what a key lost and got is paired in ascending order.
 
+    A destination that is gone and that nothing replaces has a row without either end.
+
     Args:
         before: the assignment in force; destinations may be UNKNOWN, gone.
         after: the new one.
@@ -24,6 +26,7 @@ def changes_between(
             What replaces a lost destination is not called more.
     """
     known = before.where(before.destination != UNKNOWN)
+    gone = known.key.size < before.key.size
     came = ~known.has(after.key, after.destination, fleet.size)
     went = ~after.has(known.key, known.destination, fleet.size)
     got, left = after.where(came), known.where(went)
@@ -42,7 +45,24 @@ def changes_between(
         target=np.concatenate((got.destination, np.full(int(alone.sum()), UNKNOWN))),
         rate=np.concatenate((rate, lost_rate[alone])),
     )
-    return _sorted(rows)
+    lost = got.key[replaced] if gone else got.key[:0]
+    return _sorted(Changes.joined((rows, _unreplaced(before, after, lost, because[1]))) if gone else rows)
+
+
+def _unreplaced(before: Pairs, after: Pairs, replaced: Ints, counted: _Causes) -> Changes:
+    """Return a row for each destination that is gone and has no successor; ``replaced`` are keys, one for each that has."""
+    keys, number = np.unique(before.key[before.destination == UNKNOWN], return_counts=True)
+    missing = np.maximum(number - _number(np.sort(replaced), keys), 0)
+    key = np.repeat(keys, missing)
+    left = after.counts[key] == 0
+    nowhere = np.full(key.size, UNKNOWN)
+    return Changes(
+        key=key,
+        cause=np.where(left & (counted[key] != 0), counted[key], Cause.LOST).astype(np.int8),
+        source=nowhere,
+        target=nowhere,
+        rate=np.zeros(key.size),
+    )
 
 
 def _cause(key: Ints, source: Ints, arrivals: int, because: tuple[_Causes, _Causes]) -> _Causes:
