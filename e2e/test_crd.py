@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from e2e.harness.cluster import Cluster
 from e2e.harness.errors import HarnessError
@@ -21,10 +20,7 @@ NAMESPACE = "crd-tests"
 @pytest.fixture(scope="module")
 def api(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster that knows RoutingPlans, with both examples in a namespace of their own."""
-    definition = yaml.safe_load(CRD.read_text(encoding="utf-8"))
-    cluster.apply(definition, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    name = definition["metadata"]["name"]
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{name}")
+    cluster.establish(CRD, NAMESPACE)
     cluster.apply(MINIMAL, FULL, namespace=NAMESPACE)
     try:
         yield cluster

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from kubernetes import client, config
 from kubernetes.config import kube_config
 
@@ -58,11 +57,7 @@ class Api:
 @pytest.fixture
 def api(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(cluster.provider.kubeconfig))
-    definition = yaml.safe_load(CRD.read_text(encoding="utf-8"))
-    cluster.apply(definition, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    cluster.kubectl(
-        "wait", "--for=condition=Established", "--timeout=30s", f"crd/{definition['metadata']['name']}"
-    )
+    cluster.establish(CRD, NAMESPACE)
     cluster.apply(MINIMAL, namespace=NAMESPACE)
     yield Api(cluster, config.new_client_from_config(str(cluster.provider.kubeconfig)))
     cluster.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s")

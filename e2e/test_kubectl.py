@@ -57,11 +57,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture
 def api(cluster: Cluster, run: Runner) -> Iterator[Api]:
-    definition = yaml.safe_load(CRD.read_text(encoding="utf-8"))
-    cluster.apply(definition, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    cluster.kubectl(
-        "wait", "--for=condition=Established", "--timeout=30s", f"crd/{definition['metadata']['name']}"
-    )
+    cluster.establish(CRD, NAMESPACE)
     yield Api(cluster, run, cluster.provider.kubeconfig)
     cluster.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s")
 

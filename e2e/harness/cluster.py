@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from e2e.harness import binaries, images, kind, local, machine
 from e2e.harness.errors import HarnessError
 from e2e.harness.process import run
@@ -41,6 +43,13 @@ class Cluster:
         """Apply objects by server-side apply."""
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
         self.kubectl("apply", "--server-side", "--namespace", namespace, "--filename", "-", stdin=text)
+
+    def establish(self, definition: Path, namespace: str) -> None:
+        """Make a CustomResourceDefinition known from its file, and a namespace to try it in."""
+        custom: dict[str, Any] = yaml.safe_load(definition.read_text(encoding="utf-8"))
+        self.apply(custom, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        name = custom["metadata"]["name"]
+        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{name}")
 
     def get(self, kind_: str, name: str, namespace: str = "default") -> dict[str, Any]:
         """Return one object.

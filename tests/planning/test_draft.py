@@ -10,7 +10,7 @@ from cacheroute.planning.draft import Draft, draft
 from cacheroute.planning.options import StableOptions
 from cacheroute.planning.report import Cause
 from cacheroute.planning.types import UNKNOWN, Demand, Fleet
-from tests.planning.builders import assignment, demand, fleet, placed
+from tests.planning.builders import demand, fleet, pairs, placed
 
 
 def made(
@@ -21,7 +21,7 @@ def made(
     imbalance: float = 0.1,
 ) -> Draft:
     options = StableOptions(imbalance=imbalance, budget=budget)
-    return draft(asked, where, assignment(places), options, adapt=True)
+    return draft(asked, where, pairs(places, asked.size), options, adapt=True)
 
 
 @pytest.mark.parametrize(("budget", "left", "moves"), [(0.3, 0.9, 0), (0.4, 2.2, 1)])
@@ -87,7 +87,7 @@ def test_an_absent_destination_is_part_of_the_count() -> None:
 def test_a_key_in_force_that_no_longer_fits_gets_what_a_newcomer_would() -> None:
     # the user fixed three destinations once; now there are two slots, and one is enough
     few = replace(fleet(9, 9, 9), warm_slots=np.array([2, 0, 0]))
-    found = draft(demand(1), few, assignment({0: [0, 1, 2]}), StableOptions(), adapt=False)
+    found = draft(demand(1), few, pairs({0: [0, 1, 2]}, 1), StableOptions(), adapt=False)
     assert found.counted_because.tolist() == [Cause.LOWERED]
     assert len(placed(found.pairs)[0]) == 1
 

@@ -1,8 +1,13 @@
 """Phase 1: what becomes of the keys of a destination that is gone for good."""
 
-from cacheroute.planning.retire import retire
-from cacheroute.planning.types import UNKNOWN
+from cacheroute.planning import retire as phase
+from cacheroute.planning.pairs import Ints, Pairs
+from cacheroute.planning.types import UNKNOWN, Assignment, Demand, Fleet
 from tests.planning.builders import assignment, demand, fleet, placed
+
+
+def retire(held: Assignment, asked: Demand, where: Fleet) -> tuple[Pairs, Ints]:
+    return phase.retire(Pairs.of_assignment(held, asked.size, where.size), asked, where)
 
 
 def test_without_a_loss_nothing_happens() -> None:

@@ -10,7 +10,7 @@ from cacheroute.planning.regime import Regime
 from cacheroute.planning.report import Verdict, VerdictReport
 from cacheroute.planning.types import Demand, Fleet
 from cacheroute.planning.verdict import weigh
-from tests.planning.builders import assignment, demand, fleet
+from tests.planning.builders import demand, fleet, pairs
 
 WARM = Regime(planned_window=1e9)
 """By plan every request finds its prefix, by flat routing none does."""
@@ -23,7 +23,7 @@ UNEVEN = {0: [0], 1: [0], 2: [1], 3: [1]}
 def weighed(
     places: Mapping[int, Sequence[int]], asked: Demand, where: Fleet, regime: Regime, interval: float = 60.0
 ) -> VerdictReport:
-    held, options = assignment(places), StableOptions(imbalance=0.05, budget=1.0, interval=interval)
+    held, options = pairs(places, asked.size), StableOptions(imbalance=0.05, budget=1.0, interval=interval)
     made, kept = (draft(asked, where, held, options, adapt=adapt) for adapt in (True, False))
     return weigh(made, kept, regime, options)
 

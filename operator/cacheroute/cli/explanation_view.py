@@ -9,6 +9,7 @@ from cacheroute.cli.tables import facts, show
 from cacheroute.domain.explanation import Cold, Explanation, Loss, Place, Planned, Server, Service
 from cacheroute.domain.phases import EXPLANATIONS
 from cacheroute.domain.plan import KeyChange, LastMove
+from cacheroute.domain.wording import counted
 
 _FLEET = "the less loaded of two random destinations"
 _NAMES = 3
@@ -105,7 +106,7 @@ def lines(explained: Explanation) -> Facts:
 
 def _planned(state: Planned) -> Facts:
     number = len(state.places)
-    yield "state", f"planned on {number} destination{'s' if number > 1 else ''}"
+    yield "state", f"planned on {counted(number, 'destination')}"
     yield "rate", f"{state.rate:.4g} requests/s when it was planned"
     for place in state.places:
         yield "destination", _place(place)

@@ -1,10 +1,8 @@
 """Plans as files: what `cacheroute plan --save` and standalone mode write, and `kubectl cacheroute plan -o json`."""
 
-import contextlib
 import gzip
 import io
 import json
-import os
 import sys
 import zlib
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import orjson
 import yaml
 
+from cacheroute.controllers.file_store import replace_file
 from cacheroute.controllers.file_world import InputFileError
 from cacheroute.domain.errors import PlanFormatError
 from cacheroute.domain.plan import Plan
@@ -54,17 +53,10 @@ def save_plan(path: Path, plan: Plan) -> None:
     path = path.resolve()
     content = orjson.dumps(to_document(plan))
     packed = gzip.compress(content, mtime=0) if path.suffix == ".gz" else content + b"\n"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(packed)
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o777)
-        temporary.replace(path)
+        replace_file(path, packed)
     except OSError as error:
         raise InputFileError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def _content(path: str) -> bytes:

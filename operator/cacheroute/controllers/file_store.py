@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import json
 import os
+import stat
 import time
 import zlib
 from collections.abc import Callable, Container, Mapping
@@ -50,7 +51,7 @@ class FilePlanStore:
             StoreError: the file cannot be written; the former one is untouched.
         """
         text = json.dumps(to_document(plan), separators=(",", ":")).encode()
-        await asyncio.to_thread(_replace, self.path(ref), gzip.compress(text, mtime=0))
+        await asyncio.to_thread(_store, self.path(ref), gzip.compress(text, mtime=0))
 
 
 def read_plan(path: Path) -> Plan | None:
@@ -72,18 +73,31 @@ def read_plan(path: Path) -> Plan | None:
         raise PlanFormatError(f"{path}: is no stored plan: {error}") from error
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole, or leave the former one as it is; the mode of that stays.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
-    except OSError as error:
+    finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def _store(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, content)
+    except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 
 

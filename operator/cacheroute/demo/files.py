@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from cacheroute.controllers.file_store import replace_file
 from cacheroute.demo.load import TENANT_HEADER
 from cacheroute.domain.spec import PolicyName
 
@@ -60,6 +61,4 @@ def write_destinations(path: Path, engines: dict[str, str], port: int) -> None:
 
 
 def _replace(path: Path, content: object) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-    temporary.replace(path)
+    replace_file(path, yaml.safe_dump(content, sort_keys=False).encode())

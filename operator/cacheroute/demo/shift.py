@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cacheroute.domain.movement import served_by, total_rate
+from cacheroute.domain.movement import newly_given, served_by, total_rate
 from cacheroute.domain.plan import Plan
 
 
@@ -41,7 +41,7 @@ def shift(before: Plan | None, after: Plan) -> Shift:
     common = former.keys() & now.keys()
     moved = {key for key in common if former[key] != now[key]}
     rates = {key: rate for group in after.groups for key, rate in zip(group.keys, group.rates, strict=True)}
-    cold = sum(rates[key] * len(now[key] - former[key]) / max(1, len(now[key])) for key in sorted(moved))
+    cold = sum(rates[key] * newly_given(former[key], now[key]) for key in sorted(moved))
     whole = total_rate(after)
     renewed = before is None or before.version != after.version
     return Shift(

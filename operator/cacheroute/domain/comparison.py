@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cacheroute.domain.movement import total_rate
+from cacheroute.domain.movement import newly_given, total_rate
 from cacheroute.domain.plan import Group, LastMove, MoveCause, Plan, PlanSummary, Seat
 
 Names = tuple[str, ...]
@@ -113,7 +113,10 @@ def compare(before: Plan, after: Plan) -> Comparison:
     """Return what moves from ``before`` to ``after``; a vacant seat counts as the destination it waits for."""
     former, now = _places(before), _places(after)
     moves = sorted(_moves(before, after, former, now), key=lambda one: (-one.rate, one.key))
-    total, landed = total_rate(after), sum(_landing(one) for one in moves)
+    total, landed = (
+        total_rate(after),
+        sum(one.rate * newly_given(set(one.before), set(one.after)) for one in moves),
+    )
     return Comparison(
         before=Side.of(before),
         after=Side.of(after),
@@ -172,10 +175,6 @@ def _arrival(key: str, there: _Place | None, here: _Place) -> KeyMove:
     recorded = here.move if here.move and (there is None or there.move != here.move) else None
     inherited = bool(gone) and gone <= here.inherited_from and recorded is None
     return KeyMove(key, here.rate, names, here.names, recorded.cause if recorded else None, inherited)
-
-
-def _landing(move: KeyMove) -> float:
-    return move.rate * len(set(move.after) - set(move.before)) / len(move.after) if move.after else 0.0
 
 
 def _churn(former: Mapping[str, _Place], now: Mapping[str, _Place], moves: list[KeyMove]) -> float:

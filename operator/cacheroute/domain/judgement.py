@@ -118,7 +118,7 @@ def planned(observation: Observation, plan: Plan | None) -> Condition:
 def _uneven(observation: Observation, plan: Plan) -> str:
     """Return why the plan is less even than the spec allows, empty where it is not."""
     allowed = 1.0 + observation.spec.planning.max_imbalance_percent / 100
-    said = next((one.message for one in plan.summary.phases if one.name == "rebalance"), "")
+    said = plan.summary.phase("rebalance")
     if plan.summary.imbalance <= allowed or not said:
         return ""
     return f"; imbalance {plan.summary.imbalance:.2f} is above the allowed {allowed:.2f}: {said}"

@@ -1,6 +1,7 @@
 """Which keys changed destinations between two plans, and how much of the traffic that is."""
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from cacheroute.domain.decision import Moved
 from cacheroute.domain.plan import Group, Plan
@@ -44,8 +45,13 @@ def _count(pairs: Iterable[Pair], total: float) -> Moved:
     for before, after, count, group_rate in pairs:
         if before != after:
             keys += count
-            rate += group_rate * len(after - before) / max(1, len(after))
+            rate += group_rate * newly_given(before, after)
     return Moved(keys=keys, rate_percent=100.0 * rate / total if total > 0 else 0.0)
+
+
+def newly_given(before: AbstractSet[str], after: AbstractSet[str]) -> float:
+    """Return the share of a key's rate that lands on destinations it did not have, 0..1; all share it alike."""
+    return len(after - before) / max(1, len(after))
 
 
 def effective(plan: Plan, group: Group) -> frozenset[str]:

@@ -174,6 +174,10 @@ class PlanSummary:
     verdict: Verdict = Verdict.NOTHING
     phases: tuple[Phase, ...] = ()
 
+    def phase(self, name: str) -> str:
+        """Return what a phase did; empty where that is not recorded."""
+        return next((one.message for one in self.phases if one.name == name), "")
+
 
 @dataclass(frozen=True, slots=True)
 class Basis:

@@ -143,7 +143,7 @@ def _planned(observation: Observation, repaired: _Step, rates: Rates, now: float
     if repaired.outcome is Outcome.REPAIRED:
         return _Step(plan, repaired.outcome, repaired.reason, repaired.message)
     if plan.summary.verdict is Verdict.HELD:
-        return _Step(plan, Outcome.HELD, "CostExceedsBenefit", _phase(plan, "verdict"))
+        return _Step(plan, Outcome.HELD, "CostExceedsBenefit", plan.summary.phase("verdict"))
     return _Step(plan, Outcome.UNCHANGED, "RatesMeasured", f"the rates give the same plan {plan.version}")
 
 
@@ -190,10 +190,6 @@ def _causes(plan: Plan) -> str:
         keys.setdefault(change.cause, set()).add(change.key)
     told = ", ".join(f"{len(keys[cause])} {cause}" for cause in MoveCause if cause in keys)
     return f" ({told})" if told else ""
-
-
-def _phase(plan: Plan, name: str) -> str:
-    return next((one.message for one in plan.summary.phases if one.name == name), "")
 
 
 def _hold(repaired: _Step, reason: str, message: str) -> _Step:

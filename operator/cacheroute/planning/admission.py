@@ -37,9 +37,9 @@ def admit(
         were left.
     """
     slots = fleet.slots
-    reach = min(slots, rate.size)
+    everyone, reach = np.arange(rate.size), min(slots, rate.size)
     while True:
-        order = _highest(rate, reach)
+        order = highest(everyone, rate, reach)
         count = counts(rate[order], fleet)
         taken, left = _fit(count, slots, stop_at_first=stop_at_first)
         if left == 0 or order.size == rate.size or (stop_at_first and not taken.all()):
@@ -49,15 +49,21 @@ def admit(
     return order[taken], count[taken], skipped
 
 
-def _highest(rate: NDArray[np.float64], number: int) -> NDArray[np.int64]:
-    """Return at least ``number`` keys of the highest rates in decreasing order, ties by index and never cut."""
+def highest(keys: NDArray[np.int64], score: NDArray[np.float64], number: int) -> NDArray[np.int64]:
+    """Return at least ``number`` of ``keys``, ascending, by decreasing score, ties by index and never cut.
+
+    Args:
+        keys: int64[], to choose from.
+        score: float64[B], of every key.
+        number: 0 for none.
+    """
     if number == 0:
-        return np.empty(0, dtype=np.int64)
-    keys = np.arange(rate.size)
-    if number < rate.size:
-        threshold = np.partition(rate, rate.size - number)[rate.size - number]
-        keys = np.flatnonzero(rate >= threshold)
-    return keys[np.argsort(-rate[keys], kind="stable")]
+        return keys[:0]
+    if number < keys.size:
+        values = score[keys]
+        threshold = np.partition(values, keys.size - number)[keys.size - number]
+        keys = keys[values >= threshold]
+    return keys[np.argsort(-score[keys], kind="stable")]
 
 
 def _fit(count: NDArray[np.int64], slots: int, *, stop_at_first: bool) -> tuple[NDArray[np.bool_], int]:

@@ -15,7 +15,7 @@ from cacheroute.planning.report import AdmissionReport, Cause, RebalanceReport, 
 from cacheroute.planning.resize import resize
 from cacheroute.planning.retire import retire
 from cacheroute.planning.standby import stand_in
-from cacheroute.planning.types import Assignment, Demand, Fleet, Route
+from cacheroute.planning.types import Demand, Fleet, Route
 
 _ROUNDS = 8
 
@@ -59,12 +59,11 @@ class Draft:
         return bool((moved | (counted & ~fixed)).any())
 
 
-def draft(
-    demand: Demand, fleet: Fleet, incumbent: Assignment, options: StableOptions, *, adapt: bool
-) -> Draft:
+def draft(demand: Demand, fleet: Fleet, incumbent: Pairs, options: StableOptions, *, adapt: bool) -> Draft:
     """Retire, admit, count, place and rebalance; without ``adapt`` only as far as it is forced.
 
-    Forced are: destinations that are gone, what the user fixed, and slots that there are no more.
+    Forced are: destinations that are gone, what the user fixed, and slots that there are no more. ``incumbent`` is the
+    assignment in force.
     """
     moved_because = np.zeros(demand.size, dtype=np.int8)
     retired, lost = retire(incumbent, demand, fleet)
@@ -78,11 +77,12 @@ def draft(
     newcomers = np.flatnonzero(new)
     pairs, load, report, relief = placed, loads(placed, demand, fleet), RebalanceReport(), 0.0
     if adapt:
-        ceiling = ceilings(load, fleet, _limit(fleet, options))
+        limit = _limit(fleet, options)
+        ceiling = ceilings(load, fleet, limit)
         outcome = _rebalance((placed, load, ceiling), retired, (newcomers, lost), demand, fleet, options)
         relief = _relief(load, outcome.load, ceiling, demand)
         pairs, load = outcome.pairs, outcome.load
-        report = replace(outcome.report, limit=_limit(fleet, options))
+        report = replace(outcome.report, limit=limit)
         for keys, cause in ((outcome.moved, Cause.BALANCED), (outcome.swapped, Cause.SWAPPED)):
             untold = keys[(moved_because[keys] == 0) & ~new[keys]]
             moved_because[untold] = cause

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cacheroute.planning.admission import counts
+from cacheroute.planning.admission import counts, highest
 from cacheroute.planning.pairs import Floats, Ints, Pairs, covered
 from cacheroute.planning.regime import diagnose
 from cacheroute.planning.types import Demand, Fleet, Route
@@ -210,21 +210,11 @@ def _take(
     lightest = weight[key].min()
     reach = min(int(min(budget / lightest, key.size)) + 1, key.size)
     while True:
-        order = _highest(key, score, reach)
+        order = highest(key, score, reach)
         fits, left, passed = _fill(weight[order], budget)
         if order.size == key.size or left < lightest:
             return order[fits], left, passed
         reach = min(2 * order.size, key.size)
-
-
-def _highest(key: Ints, score: Floats, number: int) -> Ints:
-    """Return at least ``number`` of ``key`` by decreasing score, ties by index and never cut."""
-    if number < key.size:
-        values = score[key]
-        threshold = np.partition(values, key.size - number)[key.size - number]
-        key = key[values >= threshold]
-    ordered: Ints = key[np.argsort(-score[key], kind="stable")]
-    return ordered
 
 
 def _fill(weight: NDArray[np.int64] | Floats, left: float) -> tuple[Ints, float, int]:

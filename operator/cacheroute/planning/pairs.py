@@ -84,6 +84,14 @@ class Pairs:
             np.concatenate((self.key, key)), np.concatenate((self.destination, destination)), self.standby
         )
 
+    def members(self, keys: Ints) -> dict[int, list[int]]:
+        """Return the destinations of each of ``keys``, ascending; none for one that has none."""
+        found: dict[int, list[int]] = {key: [] for key in keys.tolist()}
+        here = np.isin(self.key, keys)
+        for key, r in zip(self.key[here].tolist(), self.destination[here].tolist(), strict=True):
+            found[key].append(r)
+        return found
+
     def with_standby(self, standby: Ints) -> "Pairs":
         """Return the pairs with other standbys, int64[B]."""
         return Pairs(self.key, self.destination, standby)

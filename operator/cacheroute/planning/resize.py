@@ -27,21 +27,13 @@ def resize(retired: Pairs, admission: Admission, wanted: Ints, demand: Demand, f
     if changing.size == 0:
         return pairs
     load = loads(pairs, demand, fleet)
-    members = _members_of(changing, pairs)
+    members = pairs.members(changing)
     for key in changing[np.lexsort((changing, -demand.cost[changing]))].tolist():
         members[key] = _resized(members[key], key, int(wanted[key]), demand, fleet, load)
     rows = [(key, r) for key, found in members.items() for r in found]
     table = np.array(rows, dtype=np.int64).reshape(-1, 2)
     rest = pairs.where(~np.isin(pairs.key, changing))
     return rest.extended(table[:, 0], table[:, 1])
-
-
-def _members_of(keys: Ints, pairs: Pairs) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {key: [] for key in keys.tolist()}
-    here = np.isin(pairs.key, keys)
-    for key, r in zip(pairs.key[here].tolist(), pairs.destination[here].tolist(), strict=True):
-        found[key].append(r)
-    return found
 
 
 def _resized(

@@ -8,18 +8,22 @@ import numpy as np
 
 from cacheroute.planning.pairs import Ints, Pairs, loads_without
 from cacheroute.planning.placement import least_utilised
-from cacheroute.planning.types import UNKNOWN, Assignment, Demand, Fleet
+from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 
 
-def retire(incumbent: Assignment, demand: Demand, fleet: Fleet) -> tuple[Pairs, Ints]:
+def retire(pairs: Pairs, demand: Demand, fleet: Fleet) -> tuple[Pairs, Ints]:
     """Replace each destination that is gone by the key's standby, or else by the least loaded that it has not.
 
     Keys are taken by decreasing cost, ties by index. A key that has every present destination loses the place.
 
+    Args:
+        pairs: the assignment in force.
+        demand: costs.
+        fleet: the destinations.
+
     Returns:
         The pairs, none of which is gone, and the keys that lost a destination, int64[], ascending.
     """
-    pairs = Pairs.of_assignment(incumbent, demand.size, fleet.size)
     gone = pairs.destination == UNKNOWN
     if not gone.any():
         return pairs, np.empty(0, dtype=np.int64)
@@ -27,7 +31,7 @@ def retire(incumbent: Assignment, demand: Demand, fleet: Fleet) -> tuple[Pairs, 
     lost = np.unique(places)
     load = loads_without(lost, kept, demand, fleet)
     share = demand.cost / np.maximum(pairs.counts, 1)
-    taken = _destinations_of(lost, kept)
+    taken = {key: set(members) for key, members in kept.members(lost).items()}
     for key, members in taken.items():
         load[list(members)] += share[key]
     added: list[tuple[int, int]] = []
@@ -44,11 +48,3 @@ def retire(incumbent: Assignment, demand: Demand, fleet: Fleet) -> tuple[Pairs, 
         standby[key] = UNKNOWN if target == standby[key] else standby[key]
     rows = np.array(added, dtype=np.int64).reshape(-1, 2)
     return kept.extended(rows[:, 0], rows[:, 1]).with_standby(standby), lost
-
-
-def _destinations_of(keys: Ints, pairs: Pairs) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {key: set() for key in keys.tolist()}
-    here = np.isin(pairs.key, keys)
-    for key, destination in zip(pairs.key[here].tolist(), pairs.destination[here].tolist(), strict=True):
-        found[key].add(destination)
-    return found

@@ -35,17 +35,18 @@ def plan_stable(
     slots that there are no more.
     """
     incumbent = previous if previous is not None else NOTHING
-    made = draft(demand, fleet, incumbent, options, adapt=not options.repairs_only)
+    before = Pairs.of_assignment(incumbent, demand.size, fleet.size)
+    made = draft(demand, fleet, before, options, adapt=not options.repairs_only)
     regime = _regime(made)
     verdict = VerdictReport()
     if made.optional and not options.repairs_only:
         verdict = VerdictReport(Verdict.INSTALLED)
         if options.weigh and incumbent.admitted.size:
-            kept = draft(demand, fleet, incumbent, options, adapt=False)
+            kept = draft(demand, fleet, before, options, adapt=False)
             verdict = weigh(made, kept, regime, options)
             if verdict.verdict is Verdict.HELD:
                 made = replace(kept, admission=made.admission)
-    return _finished(made, incumbent, verdict, regime, options)
+    return _finished(made, (incumbent, before), verdict, regime, options)
 
 
 def _regime(made: Draft) -> Regime:
@@ -58,15 +59,22 @@ def _regime(made: Draft) -> Regime:
 
 
 def _finished(
-    made: Draft, incumbent: Assignment, verdict: VerdictReport, regime: Regime, options: StableOptions
+    made: Draft,
+    former: tuple[Assignment, Pairs],
+    verdict: VerdictReport,
+    regime: Regime,
+    options: StableOptions,
 ) -> Plan:
-    """Choose the standbys, make room for them among the newcomers, and report."""
+    """Choose the standbys, make room for them among the newcomers, and report.
+
+    ``former`` is the assignment in force, as it was given and as pairs.
+    """
+    incumbent, before = former
     demand, fleet = made.demand, made.fleet
     load = made.load
     pairs, loss = choose_standbys(made.pairs, load, demand, fleet, options.loss_limit)
     if 2 * made.newcomers.size > np.count_nonzero(pairs.counts) and loss.imbalance > options.loss_limit:
         pairs, load, loss = make_room((pairs, load, loss), made.newcomers, demand, fleet, options)
-    before = Pairs.of_assignment(incumbent, demand.size, fleet.size)
     changes = changes_between(before, pairs, demand, fleet, (made.moved_because, made.counted_because))
     count = pairs.counts
     admitted = np.flatnonzero(count)

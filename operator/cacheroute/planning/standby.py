@@ -124,20 +124,24 @@ class _Losses:
             falling=_falling(shared, members, demand, fleet),
         )
 
-    def without(self, r: int, standby: Ints) -> Floats:
-        """Return the load after the loss of ``r``, float64[R]; that of ``r`` is 0."""
+    def taken_over(self, r: int, standby: Ints) -> Floats:
+        """Return what others take over from ``r`` of its shared keys and of those with a standby, float64[R]."""
         size = self.fleet.size
         targets, amounts = self.falling[r]
         keys = self.sole[r]
         keys = keys[standby[keys] >= 0]
-        after = add_up(targets, amounts, size)
-        after += add_up(standby[keys], self.cost[keys], size)
+        taken: Floats = add_up(targets, amounts, size) + add_up(standby[keys], self.cost[keys], size)
+        return taken
+
+    def without(self, r: int, standby: Ints) -> Floats:
+        """Return the load after the loss of ``r``, float64[R]; that of ``r`` is 0."""
+        after = self.taken_over(r, standby)
         rest = self.load[r] - float(after.sum())
         after += self.load
         after[r] = 0.0
         capacity = self._capacity(r)
         whole = float(capacity.sum())
-        return after + max(rest, 0.0) * (capacity / whole) if whole > 0 else np.zeros(size)
+        return after + max(rest, 0.0) * (capacity / whole) if whole > 0 else np.zeros(self.fleet.size)
 
     def imbalance(self, r: int, after: Floats) -> float:
         """Return max / mean of what is left after the loss of ``r``."""
@@ -226,7 +230,7 @@ def _spread(losses: _Losses, r: int, keys: Ints, candidates: Ints, standby: Ints
     if keys.size == 0:
         return
     scale = losses.fleet.scale
-    base = (losses.load + _known(losses, r, standby))[candidates]
+    base = (losses.load + losses.taken_over(r, standby))[candidates]
     heap = list(zip((base * scale[candidates]).tolist(), candidates.tolist(), strict=True))
     heapq.heapify(heap)
     scales = scale.tolist()
@@ -236,16 +240,6 @@ def _spread(losses: _Losses, r: int, keys: Ints, candidates: Ints, standby: Ints
         utilisation, target = heap[0]
         standby[key] = target
         heapq.heapreplace(heap, (utilisation + amount * scales[target], target))
-
-
-def _known(losses: _Losses, r: int, standby: Ints) -> Floats:
-    """Return what others take over from ``r`` before the keys without a standby are spread."""
-    size = losses.fleet.size
-    targets, amounts = losses.falling[r]
-    keys = losses.sole[r]
-    keys = keys[standby[keys] >= 0]
-    known: Floats = add_up(targets, amounts, size) + add_up(standby[keys], losses.cost[keys], size)
-    return known
 
 
 def _candidates(members: Ints, fleet: Fleet) -> Ints:

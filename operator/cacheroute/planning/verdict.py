@@ -4,7 +4,7 @@ import numpy as np
 
 from cacheroute.planning.draft import Draft
 from cacheroute.planning.options import StableOptions
-from cacheroute.planning.pairs import Pairs, covered, shares
+from cacheroute.planning.pairs import covered, shares
 from cacheroute.planning.regime import Regime
 from cacheroute.planning.report import Verdict, VerdictReport
 
@@ -20,12 +20,14 @@ def weigh(draft: Draft, kept: Draft, regime: Regime, options: StableOptions) -> 
     benefit = _served_well(draft, regime) - _served_well(kept, regime) + draft.relief
     size, demand = draft.fleet.size, draft.demand
     former = kept.pairs.counts
-    arrived = ~kept.pairs.has(draft.pairs.key, draft.pairs.destination, size) & (former[draft.pairs.key] > 0)
+    came = ~kept.pairs.has(draft.pairs.key, draft.pairs.destination, size)
+    went = ~draft.pairs.has(kept.pairs.key, kept.pairs.destination, size)
+    arrived = came & (former[draft.pairs.key] > 0)
     key = draft.pairs.key[arrived]
     first = np.minimum(options.interval * shares(draft.pairs, demand.rate, draft.fleet)[arrived], 1.0)
     found = regime.hit(demand.rate[key], former[key], planned=np.ones(key.size, dtype=np.bool_))
     cost = float((first * found).sum())
-    changed = _changed(draft.pairs, kept.pairs, size)
+    changed = np.union1d(draft.pairs.key[came], kept.pairs.key[went]).size
     if changed == 0:
         return VerdictReport()
     pays = cost == 0 or options.interval * benefit > cost
@@ -35,13 +37,6 @@ def weigh(draft: Draft, kept: Draft, regime: Regime, options: StableOptions) -> 
         cost,
         changed,
     )
-
-
-def _changed(after: Pairs, before: Pairs, size: int) -> int:
-    """Return how many keys have other destinations."""
-    came = after.key[~before.has(after.key, after.destination, size)]
-    went = before.key[~after.has(before.key, before.destination, size)]
-    return int(np.unique(np.concatenate((came, went))).size)
 
 
 def _served_well(draft: Draft, regime: Regime) -> float:
