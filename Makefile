@@ -50,7 +50,7 @@ docs: .venv/.stamp ## Generate the CRD and the reference pages
 	@$(BIN)/python -m scripts.generate
 
 lock: .venv/.stamp ## Resolve the dependencies again
-	@uv=$$(ls .tools/uv/bin/uv 2>/dev/null || command -v uv) && $$uv pip compile -q pyproject.toml --group dev \
+	@uv=$$(ls .tools/uv/bin/uv 2>/dev/null || command -v uv) && $$uv pip compile -q pyproject.toml --extra simulation --group dev \
 		--python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements.lock
 
 clean: ## Remove what was built here (caches outside the checkout stay)
