@@ -179,6 +179,13 @@ def test_shadow_plans_and_is_ready() -> None:
     assert condition(decision, ConditionType.PLANNED) == ("True", "Shadow")
 
 
+def test_canary_plans_and_says_how_much_it_routes() -> None:
+    canary = replace(spec(), mode=Mode.CANARY, canary_percent=5)
+    decision = reconcile(NOW, observe(fleet("a", "b", "c"), the_spec=canary), Event.INTERVAL)
+    assert condition(decision, ConditionType.PLANNED) == ("True", "Canary")
+    assert decision.message.endswith("routes 5 % of each key's requests, spec.mode is Canary")
+
+
 @pytest.mark.parametrize(
     ("gateways", "expected"),
     [

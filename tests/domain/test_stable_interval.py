@@ -319,10 +319,11 @@ def test_ready_says_how_requests_are_routed_in_each_mode() -> None:
     before = first()
     told = {}
     for mode in Mode:
-        decision = step(fleet(*NAMES), rates(many()), before, replace(spec(), mode=mode))
+        decision = step(fleet(*NAMES), rates(many()), before, replace(spec(), mode=mode, canary_percent=15))
         told[mode] = decision.conditions[-1].message
     assert told[Mode.ACTIVE] == "requests are routed as planned"
     assert "reported only" in told[Mode.SHADOW]
+    assert told[Mode.CANARY].startswith("15 % of each planned key's requests go by plan")
     assert "held plan" in told[Mode.HOLD]
 
 

@@ -109,6 +109,48 @@ def test_every_plan_has_a_cold_tail(groups: tuple[TableGroup, ...]) -> None:
     assert "p/inference/llama/*" in domains(table(groups=groups))
 
 
+def test_a_key_that_is_partly_planned_has_two_routes_and_each_names_its_arm() -> None:
+    for percent, expected in ((0, [("flat", 0)]), (30, [("plan", 30), ("flat", 0)]), (100, [("plan", 0)])):
+        routes: Any = route_configuration([replace(table(), planned_percent=percent)], TUNING)
+        found = {
+            domain: [
+                (route.metadata.filter_metadata["cacheroute"]["arm"], fraction(route))
+                for route in host.routes
+            ]
+            for host in routes.virtual_hosts
+            for domain in host.domains
+            if domain.startswith("p/")
+        }
+        assert found.pop("p/inference/llama/*") == [("", 0)]
+        assert found == {
+            f"p/inference/llama/{key}": expected for key in ("alice", "org/team:a", "bob", "shared")
+        }
+
+
+def fraction(route: Any) -> int:
+    return int(route.match.runtime_fraction.default_value.numerator)
+
+
+def test_a_reported_plan_needs_one_virtual_host_for_all_its_keys() -> None:
+    routes: Any = route_configuration([replace(table(), planned_percent=0)], TUNING)
+    assert len([one for one in routes.virtual_hosts if one.name.startswith("p/")]) == 2
+
+
+def test_a_change_of_mode_changes_routes_only() -> None:
+    compiled = [versions(replace(table(), planned_percent=percent)) for percent in (0, 10, 100)]
+    assert len({one[ROUTES] for one in compiled}) == 3
+    assert len({(one[CLUSTERS], one[ENDPOINTS_TYPE]) for one in compiled}) == 1
+
+
+def test_where_answers_explain_nothing_no_name_of_a_pod_is_compiled_for_them() -> None:
+    silent = replace(table(), explain=False)
+    compiled: Any = endpoints(silent)
+    assert "pod-1" in str(endpoints(table()))
+    assert "pod-1" not in str(compiled)
+    assert 'key: "version"' in str(route_configuration([table()], TUNING))
+    assert 'key: "version"' not in str(route_configuration([silent], TUNING))
+
+
 def test_a_bridge_has_the_sets_of_both_tables() -> None:
     old, new = table(), table(groups=(TableGroup((1, 2), (0,), ("shared",)),))
     both = compile_tables([table(groups=(*old.groups, *new.groups))], TUNING).of(ENDPOINTS_TYPE)

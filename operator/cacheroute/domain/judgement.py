@@ -6,7 +6,7 @@ from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.observation import Observation
 from cacheroute.domain.plan import Plan
 from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason
-from cacheroute.domain.spec import Mode, PolicyName
+from cacheroute.domain.spec import Mode, PlanSpec, PolicyName
 
 _NAMES = 3
 """Objects named in one message."""
@@ -21,7 +21,7 @@ def conditions(observation: Observation, plan: Plan | None) -> tuple[Condition, 
         planned(observation, plan),
         synced(observation),
     )
-    return (*parts, _ready(parts, observation.spec.mode))
+    return (*parts, _ready(parts, observation.spec))
 
 
 def accepted(observation: Observation) -> Condition:
@@ -108,11 +108,22 @@ def planned(observation: Observation, plan: Plan | None) -> Condition:
     if observation.spec.mode is Mode.HOLD:
         message = f"plan {plan.version} is held in force: spec.mode is Hold"
         return _true(ConditionType.PLANNED, "Hold", message)
+    reason, force = _force(observation.spec)
     overload = _overload(observation)
     uneven = _uneven(observation, plan)
     if overload:
-        return _true(ConditionType.PLANNED, "Overloaded", f"plan {plan.version} is in force; {overload}")
-    return _true(ConditionType.PLANNED, "InForce", f"plan {plan.version} is in force{uneven}")
+        return _true(ConditionType.PLANNED, "Overloaded", f"plan {plan.version} {force}; {overload}")
+    return _true(ConditionType.PLANNED, reason, f"plan {plan.version} {force}{uneven}")
+
+
+def _force(spec: PlanSpec) -> tuple[str, str]:
+    """Return the reason and the words for how far a plan routes."""
+    if spec.mode is Mode.CANARY:
+        return (
+            "Canary",
+            f"routes {spec.planned_percent} % of each planned key's requests: spec.mode is Canary",
+        )
+    return "InForce", "is in force"
 
 
 def _uneven(observation: Observation, plan: Plan) -> str:
@@ -162,16 +173,18 @@ def _synced(gateways: GatewayStatus) -> Condition:
 
 _ROUTED = {
     Mode.SHADOW: "the plan is reported only: spec.mode is Shadow, each request goes to the less loaded of two pods",
+    Mode.CANARY: "{percent} % of each planned key's requests go by plan, all others to the less loaded of two pods: "
+    "spec.mode is Canary",
     Mode.ACTIVE: "requests are routed as planned",
     Mode.HOLD: "requests are routed by the held plan: spec.mode is Hold, overrides and planning wait",
 }
 
 
-def _ready(parts: tuple[Condition, ...], mode: Mode) -> Condition:
+def _ready(parts: tuple[Condition, ...], spec: PlanSpec) -> Condition:
     needed = [part for part in parts if part.type is not ConditionType.RATES_AVAILABLE]
     missing = next((part for part in needed if part.status is not ConditionStatus.TRUE), None)
     if missing is None:
-        return _true(ConditionType.READY, "Ready", _ROUTED[mode])
+        return _true(ConditionType.READY, "Ready", _ROUTED[spec.mode].format(percent=spec.planned_percent))
     return _false(ConditionType.READY, missing.reason, f"{missing.type}: {missing.message}")
 
 

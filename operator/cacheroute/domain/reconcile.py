@@ -152,6 +152,8 @@ def _installed(spec: PlanSpec, repaired: _Step, plan: Plan) -> _Step:
     message = _installed_message(plan)
     if spec.mode is Mode.SHADOW:
         message += "; reported only, spec.mode is Shadow"
+    elif spec.mode is Mode.CANARY:
+        message += f"; routes {spec.planned_percent} % of each key's requests, spec.mode is Canary"
     if repaired.outcome is Outcome.REPAIRED:
         return _Step(plan, Outcome.INSTALLED, repaired.reason, f"{repaired.message}; {message}")
     return _Step(plan, Outcome.INSTALLED, _install_reason(repaired.plan, plan), message)

@@ -27,6 +27,8 @@ class Mode(enum.StrEnum):
 
     SHADOW = "Shadow"
     """Plan and report; every request is routed by power of two choices."""
+    CANARY = "Canary"
+    """A share of each admitted key's requests is routed by plan, the rest by power of two choices."""
     ACTIVE = "Active"
     """Admitted keys are routed by plan."""
     HOLD = "Hold"
@@ -137,6 +139,9 @@ class PlanSpec:
         gateway: the Envoy fleet that serves it (node.cluster of the proxies).
         models: values of ``model`` in request bodies, or ``*``.
         mode: whether the plan routes.
+        canary_percent: share of each admitted key's requests that mode Canary routes by plan, percent, 1..99; set in
+            that mode, and without effect in the others.
+        explain_headers: whether answers name their destination, decision and plan.
         pools: GPU node pools, at least one, unique names.
         key_sources: in order of preference, at least one.
         max_key_length: longer keys are cold, characters.
@@ -154,11 +159,20 @@ class PlanSpec:
     pools: tuple[Pool, ...]
     key_sources: tuple[KeySource, ...]
     mode: Mode = Mode.ACTIVE
+    canary_percent: int | None = None
+    explain_headers: bool = True
     max_key_length: int = 128
     rates: RatesSpec = RatesSpec()
     planning: PlanningSpec = PlanningSpec()
     failover: FailoverSpec = FailoverSpec()
     overrides: tuple[Override, ...] = ()
+
+    @property
+    def planned_percent(self) -> int:
+        """Share of each admitted key's requests that is routed by plan, percent."""
+        if self.mode is Mode.CANARY:
+            return self.canary_percent or 0
+        return 0 if self.mode is Mode.SHADOW else 100
 
     @property
     def needs_tokens(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from cacheroute.domain.fleet import Destination, DestinationState, Fleet
 from cacheroute.domain.keys import KeySource, canonical_model
 from cacheroute.domain.plan import Plan
-from cacheroute.domain.spec import Mode, PlanRef, PlanSpec
+from cacheroute.domain.spec import PlanRef, PlanSpec
 
 
 class Choice(enum.StrEnum):
@@ -16,6 +16,15 @@ class Choice(enum.StrEnum):
     PLANNED = "planned"
     STANDBY = "standby"
     COLD = "cold"
+
+
+class Arm(enum.StrEnum):
+    """Which half of the comparison a request of an admitted key belongs to (label arm); other requests have none."""
+
+    PLAN = "plan"
+    """It was routed by plan."""
+    FLAT = "flat"
+    """It was routed by power of two choices, because the mode is Shadow, or Canary and its lot fell so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,10 @@ class RoutingTable:
         key_sources: in order of preference.
         max_key_length: characters.
         endpoints: sorted by name; lost destinations are not here.
-        groups: as in the plan; empty in mode Shadow and before the first plan.
+        groups: as in the plan; empty before the first plan.
         max_retries: tries on other destinations before the first response byte.
+        planned_percent: share of each group's requests that goes by plan, percent; the rest is routed like cold keys.
+        explain: whether answers name their destination, decision and plan.
     """
 
     ref: PlanRef
@@ -69,6 +80,8 @@ class RoutingTable:
     endpoints: tuple[Endpoint, ...]
     groups: tuple[TableGroup, ...]
     max_retries: int
+    planned_percent: int = 100
+    explain: bool = True
 
     def planned(self, group: TableGroup) -> tuple[str, ...]:
         """Return the names of the destinations that fill the seats of ``group``, sorted."""
@@ -77,8 +90,7 @@ class RoutingTable:
 
 def routing_table(spec: PlanSpec, plan: Plan | None, fleet: Fleet) -> RoutingTable:
     """Compile the plan in force and the observed destinations into the gateway's table."""
-    routed = plan if plan is not None and spec.mode is not Mode.SHADOW else None
-    seats = {name: seat.index for name, seat in routed.by_destination().items()} if routed else {}
+    seats = {name: seat.index for name, seat in plan.by_destination().items()} if plan else {}
     return RoutingTable(
         ref=spec.ref,
         version=plan.version if plan else "",
@@ -90,10 +102,10 @@ def routing_table(spec: PlanSpec, plan: Plan | None, fleet: Fleet) -> RoutingTab
             for one in fleet.destinations
             if one.state is not DestinationState.LOST
         ),
-        groups=tuple(TableGroup(one.seats, one.standbys, one.keys) for one in routed.groups)
-        if routed
-        else (),
+        groups=tuple(TableGroup(one.seats, one.standbys, one.keys) for one in plan.groups) if plan else (),
         max_retries=spec.failover.max_retries,
+        planned_percent=spec.planned_percent,
+        explain=spec.explain_headers,
     )
 
 

@@ -111,6 +111,8 @@ def _spec(ref: PlanRef, metadata: Mapping[str, Any], model: SpecModel) -> PlanSp
         pools=tuple(pool.to_pool() for pool in model.node_pools),
         key_sources=tuple(source.to_source() for source in model.keys.sources),
         mode=model.mode,
+        canary_percent=model.canary_percent,
+        explain_headers=model.explain_headers,
         max_key_length=model.keys.max_length,
         rates=_rates(model.rates),
         planning=model.planning.to_spec(),

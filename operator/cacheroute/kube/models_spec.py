@@ -12,13 +12,14 @@ from cacheroute.domain.spec import ANY_MODEL, FailoverSpec, Mode, RatesSpec
 from cacheroute.kube.models_keys import KeysModel
 from cacheroute.kube.models_planning import OverrideModel, PlanningModel
 from cacheroute.kube.models_selector import PodSelectorModel, SelectorModel
-from cacheroute.kube.schema import DnsLabel, Integer, Model, list_type, rule, rules
+from cacheroute.kube.schema import Boolean, DnsLabel, Integer, Model, list_type, rule, rules
 from cacheroute.planning.options import AdmissionRule
 
 _RATES, _FAILOVER = RatesSpec(), FailoverSpec()
 _STAR_ALONE = "'*' stands for every model, so it must be the only one"
 _QUANTITY = 'must be a quantity above 0 and at most 1M, such as "2.5" or "500m"'
 _WINDOW = "rates.windowSeconds must be at least planning.intervalSeconds, else a plan misses traffic"
+_CANARY = "mode Canary needs canaryPercent, the share of each key's requests that is routed by plan"
 _TOKENS = "planning.admission Bytes needs capacity.kvCacheTokens in every pool of nodePools"
 _MAX_RATE = Decimal(1_000_000)
 _SUFFIXES = {"m": Decimal("0.001"), "": Decimal(1), "k": Decimal(1000), "M": Decimal(1_000_000)}
@@ -147,6 +148,7 @@ class SpecModel(Model):
                 "self.planning.admission != 'Bytes' || self.nodePools.all(p, has(p.capacity.kvCacheTokens))",
                 _TOKENS,
             ),
+            rule("self.mode != 'Canary' || has(self.canaryPercent)", _CANARY),
         )
     )
 
@@ -164,8 +166,20 @@ class SpecModel(Model):
     mode: Mode = Field(
         default=Mode.ACTIVE,
         description="Active routes by plan. Shadow plans and reports only; every request goes to the less loaded "
-        "of two random destinations. Hold keeps the plan in force; only destinations that are gone for good are "
-        "replaced.",
+        "of two random destinations. Canary routes canaryPercent of each planned key's requests by plan and the "
+        "rest as Shadow does. Hold keeps the plan in force; only destinations that are gone for good are replaced.",
+    )
+    canary_percent: Integer | None = Field(
+        default=None,
+        ge=1,
+        le=99,
+        description="Share of each planned key's requests that mode Canary routes by plan, percent; needed in that "
+        "mode, without effect in others.",
+    )
+    explain_headers: Boolean = Field(
+        default=True,
+        description="Whether answers carry x-cacheroute-destination, -decision and -plan: who served the request, "
+        "how it was chosen, by which plan. They name pods, so turn them off where clients must not know these.",
     )
     destinations: DestinationsModel = Field(description="The pods that serve.")
     node_pools: tuple[NodePoolModel, ...] = Field(
@@ -220,6 +234,12 @@ class SpecModel(Model):
     def _window_covers_interval(self) -> Self:
         if self.rates.window_seconds < self.planning.interval_seconds:
             raise ValueError(_WINDOW)
+        return self
+
+    @model_validator(mode="after")
+    def _canary_has_a_share(self) -> Self:
+        if self.mode is Mode.CANARY and self.canary_percent is None:
+            raise ValueError(_CANARY)
         return self
 
     @model_validator(mode="after")

@@ -17,6 +17,8 @@ class Model(BaseModel):
 
 Integer = Annotated[int, Strict()]
 """An integer in spec; 1.0 and "1" are none."""
+Boolean = Annotated[bool, Strict()]
+"""true or false in spec; "yes" and 1 are none."""
 Count = Annotated[int, Strict(), Field(ge=0)]
 """A number of things in status."""
 Text = Annotated[str, Field(max_length=256)]

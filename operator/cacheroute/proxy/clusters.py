@@ -59,7 +59,7 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
 def endpoints(table: RoutingTable) -> endpoint_pb2.ClusterLoadAssignment:
     """Return the endpoints of a plan's cluster; an empty list is a valid answer."""
     sets = _sets_by_seat(table)
-    hosts = [_host(one, sets.get(one.seat, (FLEET,))) for one in table.endpoints]
+    hosts = [_host(one, sets.get(one.seat, (FLEET,)), explain=table.explain) for one in table.endpoints]
     locality = endpoint_components_pb2.LocalityLbEndpoints(lb_endpoints=hosts)
     return endpoint_pb2.ClusterLoadAssignment(
         cluster_name=cluster_name(table.ref), endpoints=[locality] if hosts else []
@@ -87,15 +87,13 @@ def _shared_sets(table: RoutingTable) -> Iterable[tuple[int, ...]]:
     return (seats for seats in choices if len(seats) > 1)
 
 
-def _host(endpoint: Endpoint, sets: tuple[str, ...]) -> endpoint_components_pb2.LbEndpoint:
+def _host(endpoint: Endpoint, sets: tuple[str, ...], *, explain: bool) -> endpoint_components_pb2.LbEndpoint:
+    """Return an endpoint; its name is in its metadata only where answers may tell it."""
     address = address_pb2.SocketAddress(address=endpoint.address, port_value=endpoint.port)
     names = struct_pb2.ListValue(values=[struct_pb2.Value(string_value=name) for name in sets])
-    metadata = struct_pb2.Struct(
-        fields={
-            DESTINATION: struct_pb2.Value(string_value=endpoint.name),
-            SET: struct_pb2.Value(list_value=names),
-        }
-    )
+    metadata = struct_pb2.Struct(fields={SET: struct_pb2.Value(list_value=names)})
+    if explain:
+        metadata.fields[DESTINATION].string_value = endpoint.name
     return endpoint_components_pb2.LbEndpoint(
         endpoint=endpoint_components_pb2.Endpoint(address=address_pb2.Address(socket_address=address)),
         health_status=health_check_pb2.DRAINING if endpoint.draining else health_check_pb2.UNKNOWN,

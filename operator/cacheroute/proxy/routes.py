@@ -5,21 +5,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from envoy.config.core.v3 import base_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.extensions.retry.host.previous_hosts.v3 import previous_hosts_pb2
+from envoy.type.v3 import percent_pb2
 from google.protobuf import duration_pb2, struct_pb2
 
 from cacheroute.domain.keys import KeySource, KeySourceKind, canonical_key
 from cacheroute.domain.spec import ANY_MODEL
-from cacheroute.domain.table import RoutingTable, TableGroup
+from cacheroute.domain.table import Arm, RoutingTable, TableGroup
 from cacheroute.proxy import names
 from cacheroute.proxy.clusters import DESTINATION, HOST_METADATA, SET
 from cacheroute.proxy.messages import milliseconds, packed, uint32
-from cacheroute.proxy.telemetry import DECISION
+from cacheroute.proxy.telemetry import EXPLAINED_DECISION, EXPLAINED_VERSION
 from cacheroute.proxy.tuning import Tuning
 
 MODEL_FIELD = "model"
 MODELS_PATH = "/v1/models"
 RETRY_ON = "connect-failure,refused-stream,reset-before-request,reset"
 """An answer that has begun is never retried (Envoy's rule); one that has not is, also when the engine died."""
+
+_ALL = 100
 
 _SOURCE_FIELDS = {
     KeySourceKind.HEADER: "header",
@@ -49,8 +52,8 @@ def route_configuration(tables: Sequence[RoutingTable], tuning: Tuning) -> route
         request_headers_to_remove=[names.KEY_HEADER],
         response_headers_to_add=[
             _header("x-cacheroute-destination", f"%UPSTREAM_METADATA({HOST_METADATA}:{DESTINATION})%"),
-            _header("x-cacheroute-decision", DECISION),
-            _header("x-cacheroute-plan", f"%METADATA(ROUTE:{names.NAMESPACE}:version)%"),
+            _header("x-cacheroute-decision", EXPLAINED_DECISION),
+            _header("x-cacheroute-plan", f"%METADATA(ROUTE:{names.NAMESPACE}:{EXPLAINED_VERSION})%"),
         ],
     )
 
@@ -113,7 +116,7 @@ def _entry_route(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Ro
         "max_length": struct_pb2.Value(number_value=table.max_key_length),
         "sources": struct_pb2.Value(list_value=sources),
     }
-    return _route(table, _action(table, tuning), {**_NOT_PLANNED, **fields})
+    return _route(table, _action(table, tuning), {**_choice(), **fields})
 
 
 def _source(source: KeySource) -> struct_pb2.Value:
@@ -122,17 +125,40 @@ def _source(source: KeySource) -> struct_pb2.Value:
 
 def _plan_hosts(table: RoutingTable, tuning: Tuning) -> Iterator[route_components_pb2.VirtualHost]:
     prefix = names.key_prefix(table.ref)
-    for index, group in enumerate(table.groups):
-        domains = [prefix + key for key in group.keys if canonical_key(key, table.max_key_length) == key]
+    for index, (keys, routes) in enumerate(_choices(table, tuning)):
+        domains = [prefix + key for key in keys if canonical_key(key, table.max_key_length) == key]
         if domains:
-            yield _Virtual(
-                name=f"{prefix}{index}", domains=domains, routes=[_group_route(table, group, tuning)]
-            )
+            yield _Virtual(name=f"{prefix}{index}", domains=domains, routes=routes)
     yield _Virtual(
         name=prefix + names.ANYTHING,
         domains=[prefix + names.ANYTHING],
         routes=[_cold_route(table, tuning)],
     )
+
+
+def _choices(
+    table: RoutingTable, tuning: Tuning
+) -> Iterator[tuple[tuple[str, ...], list[route_components_pb2.Route]]]:
+    """Yield keys with their routes: by plan, each request by lot, or for all keys together by power of two choices."""
+    flat = _cold_route(table, tuning, arm=Arm.FLAT)
+    if table.planned_percent == 0:
+        yield tuple(key for group in table.groups for key in group.keys), [flat]
+        return
+    for group in table.groups:
+        planned = _group_route(table, group, tuning)
+        if table.planned_percent == _ALL:
+            yield group.keys, [planned]
+        else:
+            planned.match.runtime_fraction.CopyFrom(_fraction(table.planned_percent))
+            yield group.keys, [planned, flat]
+
+
+def _fraction(percent: int) -> base_pb2.RuntimeFractionalPercent:
+    """Return a lot that Envoy draws once for each request, by its stream's random number, and keeps for it."""
+    share = percent_pb2.FractionalPercent(
+        numerator=percent, denominator=percent_pb2.FractionalPercent.HUNDRED
+    )
+    return base_pb2.RuntimeFractionalPercent(default_value=share)
 
 
 def _group_route(table: RoutingTable, group: TableGroup, tuning: Tuning) -> route_components_pb2.Route:
@@ -142,12 +168,12 @@ def _group_route(table: RoutingTable, group: TableGroup, tuning: Tuning) -> rout
     fallbacks = struct_pb2.ListValue(values=[_struct({SET: _text(name)}) for name in sets])
     action = _action(table, tuning)
     action.metadata_match.CopyFrom(_match({"fallback_list": struct_pb2.Value(list_value=fallbacks)}))
-    return _route(table, action, {"planned": _text(planned), "standby": _text(standby)})
+    return _route(table, action, _choice(planned, standby, Arm.PLAN))
 
 
-def _cold_route(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Route:
+def _cold_route(table: RoutingTable, tuning: Tuning, arm: str = "") -> route_components_pb2.Route:
     """Route by power of two choices over the whole fleet."""
-    return _route(table, _action(table, tuning), _NOT_PLANNED)
+    return _route(table, _action(table, tuning), _choice(arm=arm))
 
 
 def _route(
@@ -156,8 +182,17 @@ def _route(
     return route_components_pb2.Route(
         match=route_components_pb2.RouteMatch(prefix="/"),
         route=action,
-        metadata=_metadata({"version": _text(table.version), **choice}),
+        metadata=_metadata({**(_explained(table) if table.explain else {}), **choice}),
     )
+
+
+def _explained(table: RoutingTable) -> _Fields:
+    return {EXPLAINED_VERSION: _text(table.version)}
+
+
+def _choice(planned: str = "", standby: str = "", arm: str = "") -> _Fields:
+    """Return what the counters and headers are told of a route's choice: names of its sets, and the arm."""
+    return {"planned": _text(planned), "standby": _text(standby), "arm": _text(arm)}
 
 
 def _action(table: RoutingTable, tuning: Tuning) -> route_components_pb2.RouteAction:
@@ -219,6 +254,3 @@ def _text(text: str) -> struct_pb2.Value:
 
 def _true() -> struct_pb2.Value:
     return struct_pb2.Value(bool_value=True)
-
-
-_NOT_PLANNED: _Fields = {"planned": _text(""), "standby": _text("")}

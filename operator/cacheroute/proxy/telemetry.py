@@ -4,4 +4,11 @@ from cacheroute.proxy.names import NAMESPACE
 
 _ROUTE = f"xds.route_metadata.filter_metadata['{NAMESPACE}']"
 _HOST = "xds.upstream_host_metadata.filter_metadata['envoy.lb'].set"
-DECISION = f"%CEL({_ROUTE}['planned'] in {_HOST} ? 'planned' : ({_ROUTE}['standby'] in {_HOST} ? 'standby' : 'cold'))%"
+_DECISION = (
+    f"{_ROUTE}['planned'] in {_HOST} ? 'planned' : ({_ROUTE}['standby'] in {_HOST} ? 'standby' : 'cold')"
+)
+DECISION = f"%CEL({_DECISION})%"
+EXPLAINED_VERSION = "version"
+"""Of a route's metadata: the plan's version where answers are explained, else missing."""
+EXPLAINED_DECISION = f"%CEL('{EXPLAINED_VERSION}' in {_ROUTE} ? ({_DECISION}) : '')%"
+"""The decision where answers are explained, else empty, and an empty header is not sent."""
