@@ -11,6 +11,7 @@ from cacheroute.controllers.settings import OperatorSettings
 from cacheroute.kube.crd import text as crd_text
 from cacheroute.prom.metrics import Metrics
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
+from cacheroute.proxy.xds_client_tls import CA_SDS, CERTIFICATE_SDS, XdsClientTls, sds_files
 from scripts.chart_values import described
 from scripts.command_reference import command_reference
 from scripts.field_reference import field_reference
@@ -19,15 +20,25 @@ ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "charts" / "cacheroute"
 
 
-def chart_bootstrap() -> str:
+CHART_SDS, CHART_CERTIFICATES = "/etc/envoy", "/etc/envoy-xds-tls"
+"""Where the gateway's pods have the SDS files and the certificates."""
+
+
+def chart_bootstrap(tls: XdsClientTls | None) -> str:
     """Return the gateway's bootstrap with the chart's values in place of names; Helm's `tpl` fills them in."""
     settings = BootstrapSettings(
         gateway="{{ .Values.gateway.name }}",
         xds=Place('{{ include "cacheroute.fullname" . }}.{{ .Release.Namespace }}.svc', 0),
+        tls=tls,
     )
     apart = json.loads(json.dumps(bootstrap(settings)))
     text = yaml.safe_dump(apart, sort_keys=False, width=1000)
     return text.replace("port_value: 0", "port_value: {{ .Values.service.xdsPort }}")
+
+
+def chart_sds(name: str) -> str:
+    """Return a file that tells the gateway's Envoys where their certificates are."""
+    return yaml.safe_dump(sds_files(CHART_CERTIFICATES)[name], sort_keys=False)
 
 
 def chart_readme() -> str:
@@ -72,7 +83,10 @@ from its values.
 GENERATED: Mapping[str, Callable[[], str]] = {
     "crds/routingplans.yaml": crd_text,
     "charts/cacheroute/crds/routingplans.yaml": crd_text,
-    "charts/cacheroute/files/bootstrap.yaml": chart_bootstrap,
+    "charts/cacheroute/files/bootstrap.yaml": lambda: chart_bootstrap(None),
+    "charts/cacheroute/files/bootstrap-tls.yaml": lambda: chart_bootstrap(XdsClientTls(CHART_SDS)),
+    "charts/cacheroute/files/xds-certificate.yaml": lambda: chart_sds(CERTIFICATE_SDS),
+    "charts/cacheroute/files/xds-ca.yaml": lambda: chart_sds(CA_SDS),
     "charts/cacheroute/README.md": chart_readme,
     "docs/reference/settings.md": settings_reference,
     "docs/reference/cli.md": command_reference,

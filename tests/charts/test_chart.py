@@ -3,7 +3,9 @@
 Run with CACHEROUTE_UPDATE_GOLDEN=1 to write the files anew, then read the difference.
 """
 
+import base64
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,18 +14,24 @@ import helm_python
 import kubernetes_validate
 import pytest
 import yaml
+from cryptography import x509
 
 from cacheroute import __version__
 from cacheroute.controllers.settings import OperatorSettings
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
+from cacheroute.proxy.xds_client_tls import XdsClientTls, sds_files
+from cacheroute.proxy.xds_server_tls import XdsServerTls
 
 CHART = Path(__file__).parents[2] / "charts" / "cacheroute"
 DATA = Path(__file__).parent / "data"
 KUBERNETES = "1.37.0"
+TLS = XdsClientTls("/etc/envoy")
 SCRAPE = "prometheus.io/scrape"
 CASES: dict[str, dict[str, Any]] = {
     "defaults": {},
     "own-envoys": {"gateway": {"enabled": False}},
+    "plain-text": {"tls": {"enabled": False}},
+    "cert-manager": {"tls": {"certManager": {"enabled": True}}},
     "everything": {
         "fullnameOverride": "routes",
         "commonLabels": {"team": "inference"},
@@ -36,6 +44,7 @@ CASES: dict[str, dict[str, Any]] = {
             "caSecret": {"name": "prometheus-ca", "key": "bundle.pem"},
         },
         "watchNamespaces": ["inference", "staging"],
+        "tls": {"operatorSecret": "own-operator", "gatewaySecret": "own-gateway"},
         "serviceAccount": {"annotations": {"example.com/role": "planner"}},
         "podAnnotations": {"example.com/a": "operator"},
         "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -66,9 +75,10 @@ CASES: dict[str, dict[str, Any]] = {
 def rendered(values: Mapping[str, Any]) -> str:
     chart = helm_python.Chart.load(CHART)
     files = chart.render(dict(values), name="cacheroute", namespace="cacheroute-system")
-    return "".join(
+    whole = "".join(
         f"# {name}\n{text.strip()}\n---\n" for name, text in sorted(files.items()) if name.endswith(".yaml")
     )
+    return re.sub(r"(?m)^  ((?:ca|tls)\.(?:crt|key)): LS0t\S+$", r"  \1: bWFkZSBhbmV3", whole)
 
 
 def objects(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -97,7 +107,8 @@ def test_rendered(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_kubernetes_knows_every_field(name: str) -> None:
-    known = [one for one in objects(CASES[name]) if "coreos" not in one["apiVersion"]]
+    foreign = ("coreos", "cert-manager")
+    known = [one for one in objects(CASES[name]) if not any(group in one["apiVersion"] for group in foreign)]
     for one in known:
         kubernetes_validate.validate(one, KUBERNETES, strict=True)
     assert known
@@ -131,7 +142,7 @@ def test_the_gateway_starts_with_the_bootstrap_that_the_command_prints() -> None
         named({}, "ConfigMap", "cacheroute-gateway")["data"]["bootstrap.yaml"],
     )
     assert config == bootstrap(
-        BootstrapSettings("default", xds=Place("cacheroute.cacheroute-system.svc", 18000))
+        BootstrapSettings("default", xds=Place("cacheroute.cacheroute-system.svc", 18000), tls=TLS)
     )
 
 
@@ -141,7 +152,7 @@ def test_the_gateway_finds_the_operator() -> None:
     service = named(values, "Service", "routes")
     assert config == bootstrap(
         BootstrapSettings(
-            "batch", xds=Place("routes.cacheroute-system.svc", service["spec"]["ports"][0]["port"])
+            "batch", xds=Place("routes.cacheroute-system.svc", service["spec"]["ports"][0]["port"]), tls=TLS
         )
     )
 
@@ -158,6 +169,86 @@ def test_every_setting_that_the_chart_makes_exists(name: str) -> None:
     read = OperatorSettings.model_validate(settings, strict=False)
     assert set(settings) == read.model_fields_set
     assert read.namespaces == tuple(sorted(CASES[name].get("watchNamespaces", ())))
+
+
+def made_secrets(values: Mapping[str, Any]) -> dict[str, dict[str, bytes]]:
+    """Return the chart's Secrets with their real content."""
+    text = helm_python.Chart.load(CHART).render(
+        dict(values), name="cacheroute", namespace="cacheroute-system"
+    )["cacheroute/templates/tls-self-made.yaml"]
+    return {
+        one["metadata"]["name"]: {name: base64.b64decode(value) for name, value in one["data"].items()}
+        for one in yaml.safe_load_all(text)
+        if one
+    }
+
+
+def test_both_sides_of_xds_get_certificates_of_one_ca_for_their_names(tmp_path: Path) -> None:
+    secrets = made_secrets({"gateway": {"name": "batch"}})
+    ca = secrets["cacheroute-xds-ca"]["tls.crt"]
+    for secret, name in (
+        ("cacheroute-xds", "cacheroute.cacheroute-system.svc"),
+        ("cacheroute-xds-gateway", "batch.gateway.cacheroute.dev"),
+    ):
+        assert secrets[secret]["ca.crt"] == ca
+        assert name in dns_names(secrets[secret]["tls.crt"])
+        for file, content in secrets[secret].items():
+            (tmp_path / file).write_bytes(content)
+        XdsServerTls(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "ca.crt").check()
+        x509.load_pem_x509_certificate(secrets[secret]["tls.crt"]).verify_directly_issued_by(
+            x509.load_pem_x509_certificate(ca)
+        )
+
+
+def dns_names(certificate: bytes) -> list[str]:
+    names = x509.load_pem_x509_certificate(certificate).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    return names.value.get_values_for_type(x509.DNSName)
+
+
+def test_cert_manager_is_asked_for_the_names_that_both_sides_look_for() -> None:
+    values = {
+        "tls": {"certManager": {"enabled": True, "issuerRef": {"name": "corp", "kind": "ClusterIssuer"}}}
+    }
+    asked = {one["metadata"]["name"]: one["spec"] for one in of_kind(values, "Certificate")}
+    assert asked["cacheroute-xds"]["dnsNames"][0] == "cacheroute.cacheroute-system.svc"
+    assert asked["cacheroute-xds-gateway"]["dnsNames"] == ["default.gateway.cacheroute.dev"]
+    assert {one["issuerRef"]["name"] for one in asked.values()} == {"corp"}
+    assert (of_kind(values, "Issuer"), of_kind(values, "Secret")) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["defaults", "cert-manager", "everything"])
+def test_pods_mount_secrets_of_the_names_that_are_made_or_given(name: str) -> None:
+    mounted = {
+        volume["secret"]["secretName"]
+        for pod in pods(CASES[name])
+        for volume in pod["spec"]["volumes"]
+        if volume["name"] == "xds-tls"
+    }
+    made = {one["metadata"]["name"] for one in of_kind(CASES[name], "Secret")} - {"cacheroute-xds-ca"}
+    asked = {one["spec"]["secretName"] for one in of_kind(CASES[name], "Certificate")} - {"cacheroute-xds-ca"}
+    assert mounted == (made | asked or {"own-operator", "own-gateway"})
+
+
+def test_the_gateway_finds_its_certificates() -> None:
+    files = named({}, "ConfigMap", "cacheroute-gateway")["data"]
+    for name, content in sds_files("/etc/envoy-xds-tls").items():
+        assert yaml.safe_load(files[name]) == content
+
+
+def test_plain_text_has_to_be_asked_for() -> None:
+    plain = CASES["plain-text"]
+    config = yaml.safe_load(named(plain, "ConfigMap", "cacheroute-gateway")["data"]["bootstrap.yaml"])
+    assert config == bootstrap(
+        BootstrapSettings("default", xds=Place("cacheroute.cacheroute-system.svc", 18000))
+    )
+    assert of_kind(plain, "Secret") == []
+
+
+def test_one_own_secret_alone_is_refused() -> None:
+    with pytest.raises(helm_python.HelmError, match="name both operatorSecret and gatewaySecret"):
+        rendered({"tls": {"gatewaySecret": "own"}})
 
 
 def test_pods_are_found_by_annotation_or_by_monitor_and_never_by_both() -> None:
@@ -195,6 +286,8 @@ def test_the_operator_may_do_the_same_in_watched_namespaces_as_in_all() -> None:
         ({"watchNamespaces": "inference"}, "/watchNamespaces"),
         ({"watchNamespaces": ["Not A Name"]}, "/watchNamespaces/0"),
         ({"log": {"level": "loud"}}, "/log/level"),
+        ({"tls": {"enabled": "no"}}, "/tls/enabled"),
+        ({"tls": {"certManager": {"duration": "90d"}}}, "/tls/certManager/duration"),
         ({"service": {"xdsPort": 0}}, "/service/xdsPort"),
         ({"gateway": {"replicaCount": "two"}}, "/gateway/replicaCount"),
         ({"gateway": {"name": 'a"b'}}, "/gateway/name"),

@@ -44,6 +44,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{- define "cacheroute.operatorTlsSecret" -}}
+{{- default (printf "%s-xds" (include "cacheroute.fullname" .)) .Values.tls.operatorSecret -}}
+{{- end -}}
+
+{{- define "cacheroute.gatewayTlsSecret" -}}
+{{- default (printf "%s-xds-gateway" (include "cacheroute.fullname" .)) .Values.tls.gatewaySecret -}}
+{{- end -}}
+
+{{- /* The names that the operator's certificate has, the first of which Envoys look for, and those of the gateway's */ -}}
+{{- define "cacheroute.operatorTlsNames" -}}
+{{- $service := printf "%s.%s" (include "cacheroute.fullname" .) .Release.Namespace -}}
+{{ list (print $service ".svc") $service (print $service ".svc.cluster.local") | toJson }}
+{{- end -}}
+{{- define "cacheroute.gatewayTlsNames" -}}
+{{ list (printf "%s.gateway.cacheroute.dev" .Values.gateway.name) | toJson }}
+{{- end -}}
+
 {{- define "cacheroute.containerSecurityContext" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +12,19 @@ from typing import Annotated
 import typer
 import yaml
 
-from cacheroute.cli.errors import fail
+from cacheroute.cli.errors import USAGE, fail
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
 from cacheroute.proxy.envoy_binary import ENVOY_VERSION, PATH_VARIABLE, find_or_fetch
 from cacheroute.proxy.errors import GatewayError
+from cacheroute.proxy.xds_client_tls import (
+    CA_SDS,
+    CERTIFICATE,
+    CERTIFICATE_SDS,
+    CLIENT_CA,
+    KEY,
+    XdsClientTls,
+    sds_files,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Render an Envoy bootstrap for a gateway, or run Envoy with it.")
 
@@ -43,6 +53,27 @@ Node = Annotated[
 ]
 Xds = Annotated[
     Place, typer.Option("--xds", parser=_place, metavar="HOST:PORT", help="Where the operator serves xDS.")
+]
+XdsTls = Annotated[
+    Path | None,
+    typer.Option(
+        "--xds-tls",
+        metavar="FOLDER",
+        help="Folder with tls.crt, tls.key and ca.crt for mTLS to the operator; renewed files are used without a "
+        "restart. Default: plain text.",
+    ),
+]
+XdsSds = Annotated[
+    str,
+    typer.Option(
+        "--xds-sds",
+        metavar="FOLDER",
+        help="For mTLS to the operator: where Envoy will find xds-certificate.yaml and xds-ca.yaml, which "
+        "`cacheroute gateway sds` prints. Default: plain text.",
+    ),
+]
+XdsServerName = Annotated[
+    str, typer.Option(help="Name in the operator's certificate; default the host of --xds.")
 ]
 Listen = Annotated[
     Place, typer.Option("--listen", parser=_place, metavar="HOST:PORT", help="Where clients come.")
@@ -87,15 +118,35 @@ def print_bootstrap(
     stats: Stats = "0.0.0.0:9902",  # type: ignore[assignment]  # typer parses defaults
     admin: Admin = "127.0.0.1:9901",  # type: ignore[assignment]  # typer parses defaults
     max_connections: Connections = 50_000,
+    xds_sds: XdsSds = "",
+    xds_server_name: XdsServerName = "",
     output: Format = OutputFormat.YAML,
 ) -> None:
     """Print the bootstrap, for your own Envoys (1.37 or newer; tested with 1.40)."""
-    settings = BootstrapSettings(gateway, node, xds, listen, stats, admin, max_connections)
+    tls = XdsClientTls(xds_sds, xds_server_name) if xds_sds else None
+    settings = BootstrapSettings(gateway, node, xds, listen, stats, admin, max_connections, tls=tls)
     config = bootstrap(settings)
     if output is OutputFormat.JSON:
         typer.echo(json.dumps(config, indent=2))
     else:
         typer.echo(yaml.safe_dump(config, sort_keys=False), nl=False)
+
+
+class Secret(StrEnum):
+    """Which of the two SDS files is printed."""
+
+    CERTIFICATE = "certificate"
+    CA = "ca"
+
+
+@app.command("sds")
+def print_sds(
+    secret: Annotated[Secret, typer.Argument(help="certificate: xds-certificate.yaml; ca: xds-ca.yaml.")],
+    xds_tls: Annotated[str, typer.Option(metavar="FOLDER", help="Folder with tls.crt, tls.key and ca.crt.")],
+) -> None:
+    """Print a file that tells Envoy where its certificates are; a bootstrap with --xds-sds needs both files."""
+    name = CERTIFICATE_SDS if secret is Secret.CERTIFICATE else CA_SDS
+    typer.echo(yaml.safe_dump(sds_files(xds_tls)[name], sort_keys=False), nl=False)
 
 
 @app.command("run")
@@ -109,16 +160,33 @@ def run_envoy(
     envoy: Program = None,
     concurrency: Concurrency = 0,
     log_level: LogLevel = "warning",
+    xds_tls: XdsTls = None,
+    xds_server_name: XdsServerName = "",
 ) -> None:
     """Run Envoy with the bootstrap. This process becomes Envoy: signals reach it and its exit code is ours."""
     try:
         program = find_or_fetch(envoy, os.environ, lambda line: typer.echo(line, err=True))
     except GatewayError as error:
         fail(str(error))
-    settings = BootstrapSettings(gateway, node or _own_name(), xds, listen, stats, admin)
+    tls = _client_tls(xds_tls, xds_server_name) if xds_tls else None
+    settings = BootstrapSettings(gateway, node or _own_name(), xds, listen, stats, admin, tls=tls)
     command = envoy_command(program, settings, concurrency=concurrency, log_level=log_level)
     sys.stdout.flush()
     os.execv(program, command)  # noqa: S606  Envoy takes this process over; no shell is wanted
+
+
+def _client_tls(certificates: Path, server_name: str) -> XdsClientTls:
+    """Write the SDS files to a folder of their own; it stays, because this process becomes Envoy."""
+    for name in (CERTIFICATE, KEY, CLIENT_CA):
+        if not (certificates / name).is_file():
+            fail(
+                f"--xds-tls {certificates}: has no file {name}; it needs {CERTIFICATE}, {KEY} and {CLIENT_CA}",
+                USAGE,
+            )
+    folder = Path(tempfile.mkdtemp(prefix="cacheroute-sds-"))
+    for name, content in sds_files(str(certificates.resolve())).items():
+        (folder / name).write_text(yaml.safe_dump(content), "utf-8")
+    return XdsClientTls(str(folder), server_name)
 
 
 def envoy_command(

@@ -28,6 +28,13 @@ def operator(
     xds_bind: Annotated[
         str | None, typer.Option(help="HOST:PORT where proxies connect; default 0.0.0.0:18000.")
     ] = None,
+    xds_tls_certificate: Annotated[
+        Path | None, typer.Option(help="Certificate that proxies are shown, PEM; default plain text.")
+    ] = None,
+    xds_tls_key: Annotated[Path | None, typer.Option(help="Key of that certificate, PEM.")] = None,
+    xds_tls_client_ca: Annotated[
+        Path | None, typer.Option(help="Certificates, PEM, that sign those of proxies.")
+    ] = None,
     http_bind: Annotated[
         str | None,
         typer.Option(help="HOST:PORT of /healthz /readyz /metrics /status /plans; default 0.0.0.0:8080."),
@@ -58,6 +65,9 @@ def operator(
         "prometheus_ca_file": prometheus_ca_file,
         "prometheus_verify": prometheus_verify,
         "xds_bind": xds_bind,
+        "xds_tls_certificate": xds_tls_certificate,
+        "xds_tls_key": xds_tls_key,
+        "xds_tls_client_ca": xds_tls_client_ca,
         "http_bind": http_bind,
         "watch_namespaces": watch_namespaces,
         "log_format": log_format,

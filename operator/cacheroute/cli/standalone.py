@@ -25,6 +25,12 @@ def standalone(
         "cacheroute-state"
     ),
     xds_bind: Annotated[str, typer.Option(help="HOST:PORT where proxies connect.")] = "127.0.0.1:18000",
+    xds_insecure: Annotated[
+        bool,
+        typer.Option(
+            "--xds-insecure", help="Let --xds-bind be another address than loopback: xDS is plain text here."
+        ),
+    ] = False,
     http_bind: Annotated[str, typer.Option(help="HOST:PORT of /healthz /readyz /metrics /status /plans.")] = (
         "127.0.0.1:8081"
     ),
@@ -37,7 +43,7 @@ def standalone(
     counters, plans in force are kept as files, and Envoy connects to --xds-bind (`cacheroute gateway run`).
     A pool named in spec.nodePools takes the destinations that name it; node selectors are not looked at.
     """
-    from cacheroute.controllers.addresses import parse_address, parse_urls
+    from cacheroute.controllers.addresses import check_plain_text, parse_address, parse_urls
     from cacheroute.controllers.file_world import InputFileError
     from cacheroute.controllers.logs import configure_logs
     from cacheroute.controllers.runtime import Servers
@@ -48,6 +54,7 @@ def standalone(
     try:
         configure_logs(form=log_format, level=log_level)
         servers = Servers(xds=parse_address(xds_bind), http=parse_address(http_bind))
+        check_plain_text(servers.xds, allowed=xds_insecure)
         options = StandaloneOptions(plans, destinations, state, parse_urls(gateway_stats), servers)
     except ValueError as error:
         fail(str(error), USAGE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 MAX_PORT = 65535
@@ -13,6 +14,14 @@ class Address:
 
     host: str
     port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -32,6 +41,19 @@ def parse_address(text: str) -> Address:
     if not port.isascii() or not port.isdigit() or int(port) > MAX_PORT:
         raise ValueError(f"{text!r}: the port must be a number from 0 to {MAX_PORT}")
     return Address(bare or "0.0.0.0", int(port))
+
+
+def check_plain_text(xds: Address, *, allowed: bool) -> None:
+    """Refuse to serve xDS in plain text where other machines can reach it.
+
+    Raises:
+        ValueError: they can, and that is not allowed.
+    """
+    if not (allowed or xds.is_loopback):
+        raise ValueError(
+            f"--xds-bind {xds}: xDS is plain text here and tells all keys to whoever asks: bind 127.0.0.1, or add "
+            "--xds-insecure where the network is yours alone"
+        )
 
 
 def parse_urls(texts: Sequence[str]) -> tuple[str, ...]:

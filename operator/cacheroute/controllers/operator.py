@@ -25,7 +25,7 @@ def compose(settings: OperatorSettings) -> Runtime:
 
     Raises:
         StoreError: there is no cluster to talk to.
-        ValueError: an address cannot be read.
+        ValueError: an address cannot be read, or only some of the certificates of xDS are given.
     """
     api = api_client()
     lister = Lister(api, settings.namespaces)
@@ -48,7 +48,11 @@ def compose(settings: OperatorSettings) -> Runtime:
         ads=ads,
         reporter=reporter,
         metrics=metrics,
-        servers=Servers(xds=parse_address(settings.xds_bind), http=parse_address(settings.http_bind)),
+        servers=Servers(
+            xds=parse_address(settings.xds_bind),
+            http=parse_address(settings.http_bind),
+            xds_tls=settings.xds_tls,
+        ),
         background=(kopf.run, relist.run),
         prepare=relist.once,
     )

@@ -13,16 +13,24 @@ from cacheroute.controllers.http import Views, application, serve
 from cacheroute.controllers.ports import ViewableReporter
 from cacheroute.prom.metrics import Metrics
 from cacheroute.proxy.server import AdsServer
+from cacheroute.proxy.xds_server_tls import XdsServerTls
 
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Where the process can be reached."""
+    """Where the process can be reached.
+
+    Attributes:
+        xds: for proxies.
+        http: for probes, metrics and status.
+        xds_tls: certificates of xDS; None for plain text.
+    """
 
     xds: Address
     http: Address
+    xds_tls: XdsServerTls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +60,9 @@ class Runtime:
 
         Raises:
             OSError: an address cannot be bound.
+            GatewayError: that of xDS cannot be bound, or its certificates cannot be used.
         """
-        xds_port = await self.ads.start(str(self.servers.xds))
+        xds_port = await self.ads.start(str(self.servers.xds), self.servers.xds_tls)
         try:
             await self._serve(stop, xds_port)
         finally:
@@ -66,6 +75,7 @@ class Runtime:
         _log.info(
             "serving",
             xds=str(Address(self.servers.xds.host, xds_port)),
+            xds_security="mTLS" if self.servers.xds_tls else "plain text",
             http=str(Address(self.servers.http.host, http_port)),
         )
         try:

@@ -6,6 +6,8 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from cacheroute.proxy.xds_server_tls import XdsServerTls
+
 
 class OperatorSettings(BaseSettings):
     """Everything about the operator that is no part of a RoutingPlan."""
@@ -28,6 +30,16 @@ class OperatorSettings(BaseSettings):
     )
     prometheus_verify: bool = Field(default=True, description="Check the certificate of Prometheus.")
     xds_bind: str = Field(default="0.0.0.0:18000", description="HOST:PORT where proxies connect.")
+    xds_tls_certificate: Path | None = Field(
+        default=None,
+        description="Certificate that proxies are shown, PEM with its chain; read anew for every connection.",
+    )
+    xds_tls_key: Path | None = Field(default=None, description="Key of that certificate, PEM.")
+    xds_tls_client_ca: Path | None = Field(
+        default=None,
+        description="Certificates, PEM, that sign those of proxies; a proxy of gateway G must show one with the "
+        "DNS name G.gateway.cacheroute.dev.",
+    )
     http_bind: str = Field(
         default="0.0.0.0:8080", description="HOST:PORT of /healthz /readyz /metrics /status."
     )
@@ -44,3 +56,17 @@ class OperatorSettings(BaseSettings):
     def namespaces(self) -> tuple[str, ...]:
         """The watched namespaces; empty for all."""
         return tuple(sorted({name.strip() for name in self.watch_namespaces.split(",") if name.strip()}))
+
+    @property
+    def xds_tls(self) -> XdsServerTls | None:
+        """The certificates of xDS; None for plain text.
+
+        Raises:
+            ValueError: some of the three are missing.
+        """
+        certificate, key, client_ca = self.xds_tls_certificate, self.xds_tls_key, self.xds_tls_client_ca
+        if certificate and key and client_ca:
+            return XdsServerTls(certificate, key, client_ca)
+        if certificate or key or client_ca:
+            raise ValueError("xDS: give all of CACHEROUTE_XDS_TLS_CERTIFICATE, _KEY and _CLIENT_CA, or none")
+        return None

@@ -5,6 +5,7 @@ from typing import Any
 
 from cacheroute.domain.telemetry import LABEL_GATEWAY
 from cacheroute.proxy.node import DEFAULT_ADDRESS, DEFAULT_PORT, METADATA
+from cacheroute.proxy.xds_client_tls import XdsClientTls, transport_socket
 
 ADMIN_CLUSTER = "admin"
 XDS_CLUSTER = "xds"
@@ -32,6 +33,7 @@ class BootstrapSettings:
         max_connections: client connections that are accepted at the same time.
         eviction_seconds: a counter that nobody touched for this long is dropped, which bounds the memory
             that clients with ever new keys can take; a multiple of 5 (Envoy's flush interval).
+        tls: the certificates of the connection to the operator; None for plain text.
     """
 
     gateway: str
@@ -42,6 +44,7 @@ class BootstrapSettings:
     admin: Place = Place("127.0.0.1", 9901)
     max_connections: int = 50_000
     eviction_seconds: int = 900
+    tls: XdsClientTls | None = None
 
 
 def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
@@ -51,7 +54,7 @@ def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
         "admin": {"address": _address(settings.admin)},
         "static_resources": {
             "listeners": [_stats_listener(settings.stats)],
-            "clusters": [_xds_cluster(settings.xds), _static_cluster(ADMIN_CLUSTER, settings.admin)],
+            "clusters": [_xds_cluster(settings), _static_cluster(ADMIN_CLUSTER, settings.admin)],
         },
         "dynamic_resources": _dynamic_resources(),
         "stats_config": {"stats_tags": [{"tag_name": LABEL_GATEWAY, "fixed_value": settings.gateway}]},
@@ -88,15 +91,17 @@ def _dynamic_resources() -> dict[str, Any]:
     }
 
 
-def _xds_cluster(place: Place) -> dict[str, Any]:
+def _xds_cluster(settings: BootstrapSettings) -> dict[str, Any]:
     http2 = {"connection_keepalive": {"interval": "30s", "timeout": "5s"}}
     options = {
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
         "explicit_http_config": {"http2_protocol_options": http2},
     }
+    place, tls = settings.xds, settings.tls
     return {
         **_static_cluster(XDS_CLUSTER, place),
         "type": "STRICT_DNS",
+        **({"transport_socket": transport_socket(tls, place.host)} if tls else {}),
         "typed_extension_protocol_options": {
             "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": options
         },

@@ -13,6 +13,7 @@ from envoy.service.discovery.v3 import discovery_pb2
 
 from cacheroute.domain.gateways import GatewayStatus, Rejection
 from cacheroute.domain.table import RoutingTable
+from cacheroute.proxy.doorway import Doorway
 from cacheroute.proxy.errors import GatewayError
 from cacheroute.proxy.listener import listener
 from cacheroute.proxy.names import LISTENER
@@ -21,6 +22,7 @@ from cacheroute.proxy.parking import Parking
 from cacheroute.proxy.snapshot import LISTENERS, Resource, Snapshot, bridge, compile_tables, resource
 from cacheroute.proxy.subscription import Ask, Push, Stream
 from cacheroute.proxy.tuning import Tuning
+from cacheroute.proxy.xds_server_tls import ServerCertificates, XdsServerTls, refusal
 
 _SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 _MAX_REQUEST_BYTES = 64 * 1024 * 1024
@@ -63,13 +65,19 @@ class AdsServer:
         self._listeners: dict[tuple[str, int, bool], Resource] = {}
         self._proxies: set[_Proxy] = set()
         self._server: grpc.aio.Server | None = None
+        self._doorway: Doorway | None = None
 
-    async def start(self, bind: str) -> int:
-        """Listen on ``host:port`` (port 0 for any) and return the port; GatewayError where that fails."""
+    async def start(self, bind: str, tls: XdsServerTls | None = None) -> int:
+        """Listen on ``host:port`` (port 0 for any) and return the port; GatewayError where that fails.
+
+        Args:
+            bind: the address.
+            tls: certificates for mTLS; None for plain text, which lets everybody in.
+        """
         self._server = grpc.aio.server(options=_OPTIONS)
         self._server.add_generic_rpc_handlers((_handlers(self._serve_deltas, _refuse_whole_states),))
         try:
-            port = self._server.add_insecure_port(bind)
+            port = self._add_port(self._server, bind, tls)
         except RuntimeError as error:
             raise GatewayError(
                 f"xDS: cannot listen on {bind}: choose a free port and an own address"
@@ -77,8 +85,16 @@ class AdsServer:
         await self._server.start()
         return port
 
+    def _add_port(self, server: grpc.aio.Server, bind: str, tls: XdsServerTls | None) -> int:
+        if tls is None:
+            return server.add_insecure_port(bind)
+        self._doorway = Doorway()
+        return server.add_secure_port(bind, ServerCertificates(tls, self._doorway.begun).credentials())
+
     async def stop(self) -> None:
         """End all streams; proxies keep what they have."""
+        if self._doorway is not None:
+            self._doorway.close()
         if self._server is not None:
             await self._server.stop(grace=None)
             self._server = None
@@ -146,6 +162,7 @@ class AdsServer:
         first = await anext(aiter(requests), None)
         if first is None:
             return
+        await self._check_identity(first.node.cluster, context)
         proxy = _Proxy(read_node(first.node), Stream())
         self._proxies.add(proxy)
         reader = asyncio.create_task(self._read(proxy, first, requests))
@@ -159,6 +176,15 @@ class AdsServer:
             self._proxies.discard(proxy)
             _log.info("proxy disconnected", node=proxy.node.name, gateway=proxy.node.gateway)
             self._on_change(proxy.node.gateway)
+
+    async def _check_identity(self, gateway: str, context: Any) -> None:
+        """End the call of a peer whose certificate is not for the gateway that it claims."""
+        if self._doorway is None:
+            return
+        self._doorway.passed(context.peer())
+        if why := refusal(context.auth_context(), gateway):
+            _log.warning("proxy refused", peer=context.peer(), gateway=gateway[:64], why=why)
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, why)
 
     def _greet(self, proxy: _Proxy) -> None:
         node = proxy.node
