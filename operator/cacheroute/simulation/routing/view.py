@@ -1,0 +1,83 @@
+"""What a policy sees: the request, the destinations, and what it remembers. All arrays are changed in place."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cacheroute.simulation.routing.ring import Ring, ring
+
+NOWHERE = -1
+"""No destination."""
+
+
+class Request(NamedTuple):
+    """One request; tokens are counts, time is seconds since the first request."""
+
+    time: float
+    key: int
+    """Dense index of its key; requests without a key have one of their own."""
+    session: int
+    prompt: int
+    output: int
+
+
+class View(NamedTuple):
+    """The R destinations as a router knows them, kept up by the simulator."""
+
+    up: NDArray[np.bool_]
+    """bool[R], takes requests."""
+    running: NDArray[np.int64]
+    """int64[R], requests that are queued or computed."""
+    tokens: NDArray[np.int64]
+    """int64[R], prompt and output tokens of those."""
+    prefill: NDArray[np.int64]
+    """int64[R], prompt tokens that are still to be computed, those found in the cache left out."""
+    cached: NDArray[np.int64]
+    """int64[R], tokens in the prefix cache."""
+    capacity: NDArray[np.int64]
+    """int64[R], tokens that the prefix cache holds."""
+    match: NDArray[np.int64]
+    """int64[R], tokens of this request's prompt that are in the cache of each destination."""
+
+
+class Memory(NamedTuple):
+    """What policies remember between requests; a policy uses what it needs."""
+
+    random: NDArray[np.uint64]
+    """uint64[1], state of the random numbers."""
+    turn: NDArray[np.int64]
+    """int64[1], requests so far."""
+    home: NDArray[np.int64]
+    """int64[K], the destination that a key was bound to, or NOWHERE."""
+    first: Ring
+    second: Ring
+    """Two hash rings; the second is that of the two-choice policies."""
+    offsets: NDArray[np.int64]
+    """int64[K+1], the plan in force: key k has members[offsets[k]:offsets[k+1]], none where it is cold."""
+    members: NDArray[np.int64]
+
+
+def view(capacities: NDArray[np.int64]) -> View:
+    """Return an idle fleet with these cache capacities, tokens."""
+    running, tokens, prefill, cached, match = (np.zeros(capacities.size, dtype=np.int64) for _ in range(5))
+    up = np.ones(capacities.size, dtype=np.bool_)
+    return View(up, running, tokens, prefill, cached, capacities.astype(np.int64), match)
+
+
+def memory(destinations: int, keys: int, seed: int) -> Memory:
+    """Return what a policy knows before the first request: nothing, and no plan."""
+    return Memory(
+        random=np.array([_scrambled(seed)], dtype=np.uint64),
+        turn=np.zeros(1, dtype=np.int64),
+        home=np.full(keys, NOWHERE, dtype=np.int64),
+        first=ring(destinations, keys, salt=1),
+        second=ring(destinations, keys, salt=2),
+        offsets=np.zeros(keys + 1, dtype=np.int64),
+        members=np.empty(0, dtype=np.int64),
+    )
+
+
+def _scrambled(seed: int) -> int:
+    """Return a state that is never 0 and differs for neighbouring seeds."""
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) | 1
