@@ -16,6 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cacheroute.cli.gateway import envoy_command
+from cacheroute.domain.failover import FailoverSpec, LimitsSpec
 from cacheroute.domain.keys import KeySource, KeySourceKind
 from cacheroute.domain.spec import PlanRef
 from cacheroute.domain.table import Endpoint, RoutingTable, TableGroup
@@ -64,6 +65,8 @@ def table(
     groups: tuple[TableGroup, ...] = (),
     name: str = "llama",
     models: tuple[str, ...] = ("llama",),
+    failover: FailoverSpec | None = None,
+    limits: LimitsSpec | None = None,
 ) -> RoutingTable:
     """Return the table of one plan."""
     return RoutingTable(
@@ -74,7 +77,8 @@ def table(
         max_key_length=64,
         endpoints=endpoints,
         groups=groups,
-        max_retries=3,
+        failover=failover or FailoverSpec(),
+        limits=limits or LimitsSpec(),
     )
 
 
@@ -104,10 +108,11 @@ class Backend:
     name: str
     process: asyncio.subprocess.Process
     port: int
+    host: str = "127.0.0.1"
 
     def endpoint(self, seat: int | None = None, *, draining: bool = False) -> Endpoint:
         """Return it as the table has it."""
-        return Endpoint(self.name, "127.0.0.1", self.port, draining, seat)
+        return Endpoint(self.name, self.host, self.port, draining, seat)
 
     async def kill(self) -> None:
         """Kill it without notice."""
@@ -166,6 +171,14 @@ class Rig:
     async def ask(self, user: str, **more: Any) -> Answer:
         """Send a request of one tenant."""
         return await self.post({"model": "llama", "user": user, **more})
+
+    async def answered_by(self, user: str, destination: str) -> Answer:
+        """Ask until a destination answers, such as one that has just been made known: its first check comes first."""
+        async with asyncio.timeout(DEADLINE):
+            while (answer := await self.ask(user)).destination != destination:
+                assert answer.status == 200
+                await asyncio.sleep(0.01)
+        return answer
 
     async def request(self, method: str, path: str, **options: Any) -> Answer:
         """Send one request of any kind."""

@@ -54,7 +54,26 @@ def test_defaults_are_filled_in(api: Cluster) -> None:
         "balance": "Requests",
     }
     assert "overrides" not in spec
-    assert spec["failover"] == {"drainSeconds": 60, "maxRetries": 3, "replacementGraceSeconds": 300}
+    assert spec["failover"] == {
+        "drainSeconds": 60,
+        "maxRetries": 3,
+        "replacementGraceSeconds": 300,
+        "retry": "Unanswered",
+        "unreachableMilliseconds": 500,
+        "slowStartSeconds": 0,
+        "healthCheck": {
+            "path": "/health",
+            "intervalMilliseconds": 1000,
+            "timeoutMilliseconds": 2000,
+            "unhealthyThreshold": 3,
+        },
+    }
+    assert spec["limits"] == {
+        "maxConnections": 1_000_000,
+        "maxPendingRequests": 1_000_000,
+        "maxRequests": 1_000_000,
+        "maxConcurrentRetries": 1_000_000,
+    }
 
 
 @pytest.mark.parametrize("entry", INVALID, ids=lambda entry: entry["case"])

@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
+from cacheroute.domain.failover import FailoverSpec, HealthCheckSpec, LimitsSpec, RetryRule
 from cacheroute.domain.fleet import Pool
 from cacheroute.domain.keys import KeySource, KeySourceKind
 from cacheroute.domain.spec import (
     Balance,
-    FailoverSpec,
     Mode,
     Override,
     OverrideRoute,
@@ -50,7 +50,26 @@ def test_every_field_arrives() -> None:
                     "hysteresisPercent": 15,
                     "balance": "Tokens",
                 },
-                "failover": {"drainSeconds": 5, "maxRetries": 1, "replacementGraceSeconds": 7},
+                "failover": {
+                    "drainSeconds": 5,
+                    "maxRetries": 1,
+                    "replacementGraceSeconds": 7,
+                    "retry": "NotStarted",
+                    "unreachableMilliseconds": 2500,
+                    "slowStartSeconds": 9,
+                    "healthCheck": {
+                        "path": "/ping",
+                        "intervalMilliseconds": 0,
+                        "timeoutMilliseconds": 300,
+                        "unhealthyThreshold": 4,
+                    },
+                },
+                "limits": {
+                    "maxConnections": 1,
+                    "maxPendingRequests": 2,
+                    "maxRequests": 3,
+                    "maxConcurrentRetries": 4,
+                },
             }
         },
         creationTimestamp="2026-01-02T03:04:05Z",
@@ -60,7 +79,9 @@ def test_every_field_arrives() -> None:
     assert (spec.mode, spec.gateway, spec.max_key_length) == (Mode.SHADOW, "edge", 64)
     assert spec.rates == RatesSpec(120, 80)
     assert spec.planning == PlanningSpec(PolicyName.PAPER, 30, 7, 3, 15, AdmissionRule.RATE, Balance.TOKENS)
-    assert spec.failover == FailoverSpec(5, 1, 7)
+    check = HealthCheckSpec("/ping", 0, 300, 4)
+    assert spec.failover == FailoverSpec(5, 1, 7, RetryRule.NOT_STARTED, 2500, 9, check)
+    assert spec.limits == LimitsSpec(1, 2, 3, 4)
     assert spec.pools == (Pool("h100", 2.5, 128), Pool("h200", 3.5, 224))
     assert [(source.kind.value, source.name) for source in spec.key_sources] == [
         ("header", "x-tenant-id"),

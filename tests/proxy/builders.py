@@ -33,5 +33,4 @@ def table(
         max_key_length=64,
         endpoints=endpoints,
         groups=groups,
-        max_retries=3,
     )

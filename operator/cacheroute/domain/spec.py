@@ -3,6 +3,7 @@
 import enum
 from dataclasses import dataclass
 
+from cacheroute.domain.failover import FailoverSpec, LimitsSpec
 from cacheroute.domain.fleet import Pool
 from cacheroute.domain.keys import KeySource
 from cacheroute.planning.options import AdmissionRule
@@ -114,21 +115,6 @@ class RatesSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class FailoverSpec:
-    """What happens when a destination goes.
-
-    Attributes:
-        drain_seconds: how long a deleted plan keeps its cold route, seconds.
-        max_retries: how often Envoy tries another destination before the first response byte.
-        replacement_grace_seconds: how long the seat of a lost destination waits for a replacement, seconds.
-    """
-
-    drain_seconds: int = 60
-    max_retries: int = 3
-    replacement_grace_seconds: int = 300
-
-
-@dataclass(frozen=True, slots=True)
 class PlanSpec:
     """One RoutingPlan.
 
@@ -148,6 +134,7 @@ class PlanSpec:
         rates: how rates are measured.
         planning: how plans are made.
         failover: what happens when a destination goes.
+        limits: what a proxy may have open to the plan's destinations.
         overrides: what the user fixed for single keys, unique keys.
     """
 
@@ -165,6 +152,7 @@ class PlanSpec:
     rates: RatesSpec = RatesSpec()
     planning: PlanningSpec = PlanningSpec()
     failover: FailoverSpec = FailoverSpec()
+    limits: LimitsSpec = LimitsSpec()
     overrides: tuple[Override, ...] = ()
 
     @property

@@ -4,6 +4,7 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from cacheroute.domain.failover import FailoverSpec, LimitsSpec
 from cacheroute.domain.fleet import Destination, DestinationState, Fleet
 from cacheroute.domain.keys import KeySource, canonical_model
 from cacheroute.domain.plan import Plan
@@ -67,9 +68,10 @@ class RoutingTable:
         max_key_length: characters.
         endpoints: sorted by name; lost destinations are not here.
         groups: as in the plan; empty before the first plan.
-        max_retries: tries on other destinations before the first response byte.
         planned_percent: share of each group's requests that goes by plan, percent; the rest is routed like cold keys.
         explain: whether answers name their destination, decision and plan.
+        failover: what happens when a destination fails.
+        limits: what a proxy may have open to the destinations.
     """
 
     ref: PlanRef
@@ -79,9 +81,10 @@ class RoutingTable:
     max_key_length: int
     endpoints: tuple[Endpoint, ...]
     groups: tuple[TableGroup, ...]
-    max_retries: int
     planned_percent: int = 100
     explain: bool = True
+    failover: FailoverSpec = FailoverSpec()
+    limits: LimitsSpec = LimitsSpec()
 
     def planned(self, group: TableGroup) -> tuple[str, ...]:
         """Return the names of the destinations that fill the seats of ``group``, sorted."""
@@ -103,9 +106,10 @@ def routing_table(spec: PlanSpec, plan: Plan | None, fleet: Fleet) -> RoutingTab
             if one.state is not DestinationState.LOST
         ),
         groups=tuple(TableGroup(one.seats, one.standbys, one.keys) for one in plan.groups) if plan else (),
-        max_retries=spec.failover.max_retries,
         planned_percent=spec.planned_percent,
         explain=spec.explain_headers,
+        failover=spec.failover,
+        limits=spec.limits,
     )
 
 

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from cacheroute.domain.keys import KEY_PUNCTUATION
-from cacheroute.domain.spec import FailoverSpec, PlanRef, PlanSpec, RatesSpec
+from cacheroute.domain.spec import PlanRef, PlanSpec, RatesSpec
 from cacheroute.kube.errors import InvalidRoutingPlanError
-from cacheroute.kube.models_spec import FailoverModel, RatesModel, SpecModel
+from cacheroute.kube.models_spec import RatesModel, SpecModel
 from cacheroute.kube.names import API_VERSION, KIND
 from cacheroute.kube.selectors import Selector
 
@@ -116,17 +116,14 @@ def _spec(ref: PlanRef, metadata: Mapping[str, Any], model: SpecModel) -> PlanSp
         max_key_length=model.keys.max_length,
         rates=_rates(model.rates),
         planning=model.planning.to_spec(),
-        failover=_failover(model.failover),
+        failover=model.failover.to_spec(),
+        limits=model.limits.to_spec(),
         overrides=tuple(one.to_override() for one in model.overrides),
     )
 
 
 def _rates(model: RatesModel) -> RatesSpec:
     return RatesSpec(model.window_seconds, model.min_coverage_percent)
-
-
-def _failover(model: FailoverModel) -> FailoverSpec:
-    return FailoverSpec(model.drain_seconds, model.max_retries, model.replacement_grace_seconds)
 
 
 def _placement(model: SpecModel) -> Placement:

@@ -8,14 +8,15 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from cacheroute.domain.fleet import Pool
 from cacheroute.domain.keys import KEY_PUNCTUATION
-from cacheroute.domain.spec import ANY_MODEL, FailoverSpec, Mode, RatesSpec
+from cacheroute.domain.spec import ANY_MODEL, Mode, RatesSpec
+from cacheroute.kube.models_failover import FailoverModel, LimitsModel
 from cacheroute.kube.models_keys import KeysModel
 from cacheroute.kube.models_planning import OverrideModel, PlanningModel
 from cacheroute.kube.models_selector import PodSelectorModel, SelectorModel
 from cacheroute.kube.schema import Boolean, DnsLabel, Integer, Model, list_type, rule, rules
 from cacheroute.planning.options import AdmissionRule
 
-_RATES, _FAILOVER = RatesSpec(), FailoverSpec()
+_RATES = RatesSpec()
 _STAR_ALONE = "'*' stands for every model, so it must be the only one"
 _QUANTITY = 'must be a quantity above 0 and at most 1M, such as "2.5" or "500m"'
 _WINDOW = "rates.windowSeconds must be at least planning.intervalSeconds, else a plan misses traffic"
@@ -115,29 +116,6 @@ class RatesModel(Model):
     )
 
 
-class FailoverModel(Model):
-    """What happens when destinations, or the plan itself, go."""
-
-    drain_seconds: Integer = Field(
-        default=_FAILOVER.drain_seconds,
-        ge=0,
-        le=3600,
-        description="How long a deleted RoutingPlan goes on serving by the cold route, seconds.",
-    )
-    max_retries: Integer = Field(
-        default=_FAILOVER.max_retries,
-        ge=0,
-        le=10,
-        description="How many other destinations are tried before the first byte of the response.",
-    )
-    replacement_grace_seconds: Integer = Field(
-        default=_FAILOVER.replacement_grace_seconds,
-        ge=0,
-        le=86400,
-        description="How long the keys of a lost destination wait for its replacement, seconds.",
-    )
-
-
 class SpecModel(Model):
     """What is planned, on which pods, and how."""
 
@@ -202,6 +180,11 @@ class SpecModel(Model):
     failover: FailoverModel = Field(
         default_factory=FailoverModel,
         description="What happens when something goes.",
+        json_schema_extra={"default": {}},
+    )
+    limits: LimitsModel = Field(
+        default_factory=LimitsModel,
+        description="What one proxy may have open to all destinations of the plan together; above it clients get 503.",
         json_schema_extra={"default": {}},
     )
 

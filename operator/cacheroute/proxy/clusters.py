@@ -6,14 +6,14 @@ power-of-two choice of the cold traffic must see the planned traffic, and the ot
 
 from collections.abc import Iterable
 
-from envoy.config.cluster.v3 import circuit_breaker_pb2, cluster_pb2, outlier_detection_pb2
-from envoy.config.core.v3 import address_pb2, base_pb2, config_source_pb2, health_check_pb2, protocol_pb2
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.core.v3 import address_pb2, base_pb2, config_source_pb2, health_check_pb2
 from envoy.config.endpoint.v3 import endpoint_components_pb2, endpoint_pb2
-from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 from envoy.type.v3 import percent_pb2
 from google.protobuf import struct_pb2
 
 from cacheroute.domain.table import Endpoint, RoutingTable
+from cacheroute.proxy import upstream
 from cacheroute.proxy.messages import milliseconds, packed, seconds, uint32
 from cacheroute.proxy.names import FLEET, cluster_name, set_name
 from cacheroute.proxy.tuning import Tuning
@@ -29,7 +29,7 @@ _Subsets = cluster_pb2.Cluster.LbSubsetConfig
 
 
 def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
-    """Return the cluster of a plan; it depends on the plan's name only.
+    """Return the cluster of a plan; it depends on its name, failover and limits.
 
     There is no fallback besides the routes' own lists: with ANY_ENDPOINT a set without endpoints, a vacant seat,
     would be served by the whole fleet before the list comes to its standby.
@@ -40,7 +40,7 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
         eds_cluster_config=cluster_pb2.Cluster.EdsClusterConfig(eds_config=ads_source()),
         connect_timeout=milliseconds(tuning.connect_milliseconds),
         lb_policy=cluster_pb2.Cluster.LEAST_REQUEST,
-        least_request_lb_config=cluster_pb2.Cluster.LeastRequestLbConfig(choice_count=uint32(_CHOICES)),
+        least_request_lb_config=_least_request(table.failover.slow_start_seconds),
         common_lb_config=_common_lb_config(),
         lb_subset_config=_Subsets(
             fallback_policy=_Subsets.NO_FALLBACK,
@@ -48,11 +48,13 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
             list_as_any=True,
             subset_selectors=[_Subsets.LbSubsetSelector(keys=[SET])],
         ),
-        outlier_detection=_outlier_detection(tuning),
-        circuit_breakers=_circuit_breakers(tuning),
+        health_checks=upstream.health_checks(table.failover.health_check),
+        outlier_detection=upstream.outlier_detection(table.failover.health_check, tuning),
+        circuit_breakers=upstream.circuit_breakers(table.limits),
         ignore_health_on_host_removal=True,
-        upstream_connection_options=_keepalive(tuning),
-        typed_extension_protocol_options={_HTTP_OPTIONS: packed(_http_options(tuning))},
+        upstream_connection_options=upstream.keepalive(),
+        upstream_bind_config=upstream.bind_config(table.failover.unreachable_milliseconds),
+        typed_extension_protocol_options={_HTTP_OPTIONS: packed(upstream.http_options(tuning))},
     )
 
 
@@ -101,6 +103,14 @@ def _host(endpoint: Endpoint, sets: tuple[str, ...], *, explain: bool) -> endpoi
     )
 
 
+def _least_request(slow_start_seconds: int) -> cluster_pb2.Cluster.LeastRequestLbConfig:
+    """Take the less loaded of two; with a slow start, by weights while any destination is new."""
+    config = cluster_pb2.Cluster.LeastRequestLbConfig(choice_count=uint32(_CHOICES))
+    if slow_start_seconds:
+        config.slow_start_config.slow_start_window.CopyFrom(seconds(slow_start_seconds))
+    return config
+
+
 def _common_lb_config() -> cluster_pb2.Cluster.CommonLbConfig:
     """Act on every ejection at once.
 
@@ -109,53 +119,4 @@ def _common_lb_config() -> cluster_pb2.Cluster.CommonLbConfig:
     """
     return cluster_pb2.Cluster.CommonLbConfig(
         healthy_panic_threshold=percent_pb2.Percent(value=0), update_merge_window=seconds(0)
-    )
-
-
-def _outlier_detection(tuning: Tuning) -> outlier_detection_pb2.OutlierDetection:
-    """Leave a destination out after one failed connection; what an engine answers never counts against it."""
-    never = uint32(0)
-    return outlier_detection_pb2.OutlierDetection(
-        split_external_local_origin_errors=True,
-        consecutive_local_origin_failure=uint32(1),
-        interval=seconds(1),
-        base_ejection_time=seconds(tuning.ejection_seconds),
-        max_ejection_time=seconds(tuning.max_ejection_seconds),
-        max_ejection_percent=uint32(100),
-        enforcing_consecutive_5xx=never,
-        enforcing_consecutive_gateway_failure=never,
-        enforcing_success_rate=never,
-        enforcing_local_origin_success_rate=never,
-    )
-
-
-def _circuit_breakers(tuning: Tuning) -> circuit_breaker_pb2.CircuitBreakers:
-    limit = uint32(tuning.circuit_breaker)
-    return circuit_breaker_pb2.CircuitBreakers(
-        thresholds=[
-            circuit_breaker_pb2.CircuitBreakers.Thresholds(
-                max_connections=limit, max_pending_requests=limit, max_requests=limit, max_retries=limit
-            )
-        ]
-    )
-
-
-def _keepalive(tuning: Tuning) -> cluster_pb2.UpstreamConnectionOptions:
-    every = uint32(tuning.keepalive_seconds)
-    return cluster_pb2.UpstreamConnectionOptions(
-        tcp_keepalive=address_pb2.TcpKeepalive(
-            keepalive_probes=uint32(3), keepalive_time=every, keepalive_interval=every
-        )
-    )
-
-
-def _http_options(tuning: Tuning) -> http_protocol_options_pb2.HttpProtocolOptions:
-    options = http_protocol_options_pb2.HttpProtocolOptions
-    return options(
-        common_http_protocol_options=protocol_pb2.HttpProtocolOptions(
-            idle_timeout=seconds(tuning.upstream_idle_seconds)
-        ),
-        explicit_http_config=options.ExplicitHttpConfig(
-            http_protocol_options=protocol_pb2.Http1ProtocolOptions()
-        ),
     )

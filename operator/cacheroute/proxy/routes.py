@@ -8,6 +8,7 @@ from envoy.extensions.retry.host.previous_hosts.v3 import previous_hosts_pb2
 from envoy.type.v3 import percent_pb2
 from google.protobuf import duration_pb2, struct_pb2
 
+from cacheroute.domain.failover import RetryRule
 from cacheroute.domain.keys import KeySource, KeySourceKind, canonical_key
 from cacheroute.domain.spec import ANY_MODEL
 from cacheroute.domain.table import Arm, RoutingTable, TableGroup
@@ -19,8 +20,9 @@ from cacheroute.proxy.tuning import Tuning
 
 MODEL_FIELD = "model"
 MODELS_PATH = "/v1/models"
-RETRY_ON = "connect-failure,refused-stream,reset-before-request,reset"
-"""An answer that has begun is never retried (Envoy's rule); one that has not is, also when the engine died."""
+_NOT_STARTED = "connect-failure,refused-stream,reset-before-request"
+RETRY_ON = {RetryRule.NOT_STARTED: _NOT_STARTED, RetryRule.UNANSWERED: f"{_NOT_STARTED},reset"}
+"""Envoy's names of what is tried again; an answer that has begun never is (Envoy's rule)."""
 
 _ALL = 100
 
@@ -202,8 +204,8 @@ def _action(table: RoutingTable, tuning: Tuning) -> route_components_pb2.RouteAc
         metadata_match=_match({SET: _text(names.FLEET)}),
         timeout=duration_pb2.Duration(),
         retry_policy=policy(
-            retry_on=RETRY_ON,
-            num_retries=uint32(table.max_retries + tuning.repeated_tries if table.max_retries else 0),
+            retry_on=RETRY_ON[table.failover.retry],
+            num_retries=uint32(_tries(table.failover.max_retries, tuning)),
             retry_host_predicate=[
                 policy.RetryHostPredicate(
                     name="envoy.retry_host_predicates.previous_hosts",
@@ -217,6 +219,10 @@ def _action(table: RoutingTable, tuning: Tuning) -> route_components_pb2.RouteAc
             ),
         ),
     )
+
+
+def _tries(max_retries: int, tuning: Tuning) -> int:
+    return max_retries + tuning.repeated_tries if max_retries else 0
 
 
 def _answer(status: int, text: str) -> route_components_pb2.Route:

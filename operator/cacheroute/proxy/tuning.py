@@ -22,10 +22,8 @@ class Tuning:
         host_attempts: how often the load balancer draws again when it drew a destination already tried.
         ejection_seconds: how long a destination is left out after a failed connection or a reset; doubled
             each time it happens again, up to ``max_ejection_seconds``.
+        checked_ejection_seconds: the same where active checks end it as soon as the destination answers.
         max_ejection_seconds: the longest ejection.
-        keepalive_seconds: idle time before TCP keep-alive probes to destinations, and between them.
-        circuit_breaker: limit on connections, pending and active requests and retries of a plan. Envoy's own
-            1,024 is too low for streams that last minutes.
         max_counters: counters (three for each key and decision) that an Envoy keeps; with as many, new keys
             are not counted until unused ones are dropped (0.3 KB each, so about 130 MB).
         max_streams: concurrent HTTP/2 streams of one client connection.
@@ -41,8 +39,7 @@ class Tuning:
     retry_max_milliseconds: int = 150
     host_attempts: int = 5
     ejection_seconds: int = 3
+    checked_ejection_seconds: int = 30
     max_ejection_seconds: int = 30
-    keepalive_seconds: int = 10
-    circuit_breaker: int = 1_000_000
     max_counters: int = 500_000
     max_streams: int = 1000

@@ -1,0 +1,67 @@
+"""A destination that answers late, streams for long or says that it is sick; run as a process: HOST is its argument.
+
+A body may say ``seconds`` (until the answer begins), ``events`` and ``pause`` (of a stream, seconds). POST /sick
+makes /health answer 503, POST /well 200 again.
+"""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from aiohttp import web
+
+ANSWER_SECONDS = 0.01
+
+
+class Destination:
+    """One process' state."""
+
+    def __init__(self) -> None:
+        self.status = 200
+
+    async def health(self, _request: web.Request) -> web.Response:
+        """Answer as the last POST said."""
+        return web.Response(status=self.status)
+
+    async def turn(self, request: web.Request) -> web.Response:
+        """Become sick or well."""
+        self.status = 503 if request.path == "/sick" else 200
+        return web.Response()
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Answer as the body wishes."""
+        body: dict[str, Any] = json.loads(await request.read())
+        if body.get("events"):
+            return await self._stream(request, body)
+        await asyncio.sleep(body.get("seconds", ANSWER_SECONDS))
+        return web.json_response({"ok": True})
+
+    async def _stream(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for number in range(body["events"]):
+            await response.write(f"data: {number}\n\n".encode())
+            await asyncio.sleep(body.get("pause", 0.1))
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+
+async def main() -> None:
+    """Serve on a free port and print it."""
+    destination = Destination()
+    app = web.Application(client_max_size=64 * 1024 * 1024)
+    app.router.add_get("/health", destination.health)
+    app.router.add_post("/sick", destination.turn)
+    app.router.add_post("/well", destination.turn)
+    app.router.add_route("*", "/{path:.*}", destination.answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, sys.argv[1], 0).start()
+    sys.stdout.write(f"{runner.addresses[0][1]}\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
