@@ -7,6 +7,7 @@ import pytest
 
 from e2e.harness.cluster import Cluster, diagnosis, running
 from e2e.harness.errors import CannotRunError
+from e2e.system.installation import Installation
 
 TIMEOUT_SECONDS = 120
 _CLUSTER = pytest.StashKey[Cluster]()
@@ -50,3 +51,11 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Cluster) -> Installation:
+    """CacheRoute on the cluster by its chart, with engines and Prometheus."""
+    installation = Installation(cluster)
+    installation.install()
+    return installation

@@ -8,7 +8,6 @@ import pytest
 from cacheroute.domain.movement import served_by
 from cacheroute.domain.plan import Plan
 from e2e.harness import wait
-from e2e.harness.cluster import Cluster
 from e2e.system import manifests
 from e2e.system.installation import Installation
 from e2e.system.manifests import INTERVAL_SECONDS, MONITORING, NAMESPACE, SYSTEM, WINDOW_SECONDS
@@ -18,13 +17,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300, func_only=True)]
 
 HOLD_SECONDS = 600
 """Control interval while things are lost: the rates of 40 tenants scatter, and a plan made from them may move keys."""
-
-
-@pytest.fixture(scope="module")
-def installed(cluster: Cluster) -> Installation:
-    installation = Installation(cluster)
-    installation.install()
-    return installation
 
 
 @pytest.fixture(scope="module")

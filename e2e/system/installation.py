@@ -17,12 +17,15 @@ from e2e.harness import wait
 from e2e.harness.cluster import Cluster
 from e2e.system import manifests
 from e2e.system.manifests import MONITORING, NAMESPACE, SYSTEM
+from e2e.system.streams import Streams
 from e2e.system.traffic import Traffic
 
 CHART = Path(__file__).parents[2] / "charts" / "cacheroute"
 REF = PlanRef(NAMESPACE, "llama")
 RATE = 120.0
-"""Requests/s of every load."""
+"""Requests/s of every load of short requests."""
+STREAM_RATE = 6.0
+"""Streams/s of every load of streams; each takes about 3 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Installation:
             "gateway.image.tag": "e2e",
             "gateway.image.pullPolicy": "Never",
             "gateway.concurrency": "1",
+            "gateway.quietSeconds": "3",
             "prometheus.url": f"http://prometheus.{MONITORING}.svc:9090",
             "log.format": "text",
         }
@@ -60,6 +64,11 @@ class Installation:
         """Return a load on the gateway's Service, by its address: the cluster's names resolve in pods only."""
         address = self.cluster.get("service", "cacheroute-gateway", SYSTEM)["spec"]["clusterIP"]
         return Traffic(f"http://{address}", RATE)
+
+    def streams(self, rate: float = STREAM_RATE) -> Streams:
+        """Return a load of streams on the gateway's Service."""
+        address = self.cluster.get("service", "cacheroute-gateway", SYSTEM)["spec"]["clusterIP"]
+        return Streams(f"http://{address}", rate)
 
     def status(self, name: str = "llama") -> dict[str, Any]:
         """Return the status of a RoutingPlan, empty before the first."""

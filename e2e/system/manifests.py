@@ -8,6 +8,8 @@ ENGINES = 6
 BLOCKS = 4000
 INTERVAL_SECONDS, WINDOW_SECONDS = 5, 20
 WARM_PREFIXES = 4
+PRE_STOP_SECONDS, SHUTDOWN_SECONDS = 3, 30
+"""Of the vLLM pods: how long one serves on after it is told to go, then how long its streams may take."""
 PROMETHEUS_CONFIG = """
 global: {scrape_interval: 1s, scrape_timeout: 1s}
 scrape_configs:
@@ -50,6 +52,19 @@ def engines(image: str) -> dict[str, Any]:
         "securityContext": _SECURITY,
     }
     return _deployment("vllm", {"app": "vllm"}, container, replicas=ENGINES)
+
+
+def graceful_engines(image: str, replicas: int = ENGINES) -> dict[str, Any]:
+    """Return the vLLM Deployment as docs/operations.md asks for it, slow enough that streams take seconds."""
+    deployment = engines(image)
+    deployment["spec"] |= {"replicas": replicas, "strategy": {"rollingUpdate": {"maxSurge": 2}}}
+    pod = deployment["spec"]["template"]["spec"]
+    pod["terminationGracePeriodSeconds"] = PRE_STOP_SECONDS + SHUTDOWN_SECONDS + 5
+    container = pod["containers"][0]
+    container["lifecycle"] = {"preStop": {"sleep": {"seconds": PRE_STOP_SECONDS}}}
+    container["args"][container["args"].index("--speed") + 1] = "0.1"
+    container["args"] += ["--shutdown-timeout", str(SHUTDOWN_SECONDS)]
+    return deployment
 
 
 def prometheus() -> list[dict[str, Any]]:

@@ -1,15 +1,12 @@
-"""An open-loop load on the gateway in a thread of its own; every answer is kept."""
+"""An open-loop load on the gateway of short requests; every answer is kept."""
 
-import asyncio
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import aiohttp
 import numpy as np
 
+from e2e.system.load import OpenLoop
 from e2e.system.manifests import MODEL
 
 TIMEOUT_SECONDS = 20
@@ -40,13 +37,13 @@ class Answer:
     complaint: str
 
 
-class Traffic:
+class Traffic(OpenLoop):
     """Requests of many tenants at a steady rate; the first tenants are the busiest."""
 
     def __init__(self, url: str, rate: float) -> None:
+        super().__init__(rate, TIMEOUT_SECONDS)
         self.answers: list[Answer] = []
-        self._url, self._rate = url, rate
-        self._stop = threading.Event()
+        self._url = url
         self._random = np.random.default_rng(5)
         weights = 1.0 / (3 + np.arange(TENANTS))
         self._share = weights / weights.sum()
@@ -60,28 +57,9 @@ class Traffic:
         """Return the answers to requests that were sent after ``moment``."""
         return [one for one in list(self.answers) if one.sent >= moment]
 
-    @contextmanager
-    def running(self) -> Iterator["Traffic"]:
-        """Send while the block runs; its thread has the network of the one that starts it."""
-        thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="traffic")
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._stop.set()
-            thread.join(timeout=TIMEOUT_SECONDS + 5)
-
-    async def _run(self) -> None:
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
-        async with (
-            aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0)) as session,
-            asyncio.TaskGroup() as tasks,
-        ):
-            due = time.monotonic()
-            while not self._stop.is_set():
-                due += float(self._random.exponential(1 / self._rate))
-                await asyncio.sleep(max(0.0, due - time.monotonic()))
-                tasks.create_task(self._request(session, int(self._random.choice(TENANTS, p=self._share))))
+    async def request(self, session: aiohttp.ClientSession) -> None:
+        """Send one request and keep its answer."""
+        await self._request(session, int(self._random.choice(TENANTS, p=self._share)))
 
     async def _request(self, session: aiohttp.ClientSession, tenant: int) -> None:
         key = f"tenant-{tenant:02d}"

@@ -56,7 +56,7 @@ CASES: dict[str, dict[str, Any]] = {
         "gateway": {
             "name": "batch",
             "concurrency": 0,
-            "drainSeconds": 300,
+            "drainSeconds": 600,
             "podAnnotations": {"example.com/a": "gateway"},
             "priorityClassName": "system-cluster-critical",
             "topologySpreadConstraints": [
@@ -120,7 +120,7 @@ def test_pods_meet_the_restricted_standard(name: str) -> None:
         spec = pod["spec"]
         assert spec["securityContext"]["runAsNonRoot"]
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        for container in spec["containers"]:
+        for container in spec["containers"] + spec.get("initContainers", []):
             assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
@@ -323,3 +323,13 @@ def test_helm_finds_nothing_to_complain_about() -> None:
     report = helm_python.lint(CHART, strict=True, namespace="cacheroute-system")
     assert report["errors"] == []
     assert [one for one in report["messages"] if one["severity"] > 1] == []
+
+
+def test_envoy_outlives_the_container_that_drains_it() -> None:
+    """A sidecar (an init container that always restarts) is ended after the main containers."""
+    spec = named({}, "Deployment", "cacheroute-gateway")["spec"]["template"]["spec"]
+    assert [(one["name"], one["restartPolicy"]) for one in spec["initContainers"]] == [("envoy", "Always")]
+    assert [one["name"] for one in spec["containers"]] == ["drain"]
+    words = spec["containers"][0]["args"]
+    assert words[:2] == ["gateway", "drain"]
+    assert spec["terminationGracePeriodSeconds"] > int(words[words.index("--seconds") + 1])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import yaml
 
 from cacheroute.cli.errors import USAGE, fail
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
+from cacheroute.proxy.drain import drain
 from cacheroute.proxy.envoy_binary import ENVOY_VERSION, PATH_VARIABLE, find_or_fetch
 from cacheroute.proxy.errors import GatewayError
 from cacheroute.proxy.xds_client_tls import (
@@ -106,6 +108,12 @@ Program = Annotated[
 Concurrency = Annotated[
     int, typer.Option("--concurrency", min=0, help="Worker threads; 0 for one per processor.")
 ]
+DrainSeconds = Annotated[
+    float, typer.Option("--seconds", min=0, help="Longest drain; what still runs then is cut.")
+]
+QuietSeconds = Annotated[
+    float, typer.Option("--quiet-seconds", min=0, help="The drain is over after so long without a request.")
+]
 LogLevel = Annotated[str, typer.Option("--log-level", help="Envoy's log level.")]
 
 
@@ -173,6 +181,29 @@ def run_envoy(
     command = envoy_command(program, settings, concurrency=concurrency, log_level=log_level)
     sys.stdout.flush()
     os.execv(program, command)  # noqa: S606  Envoy takes this process over; no shell is wanted
+
+
+@app.command("drain")
+def drain_envoy(
+    admin: Admin = "127.0.0.1:9901",  # type: ignore[assignment]  # typer parses defaults
+    seconds: DrainSeconds = 300.0,
+    quiet_seconds: QuietSeconds = 10.0,
+) -> None:
+    """Wait for SIGTERM, then let the Envoy beside this process finish its requests, and end. Nothing listens here.
+
+    The chart runs it in every gateway pod: Envoy is a sidecar container there, and Kubernetes ends sidecars only
+    after the main container, this one, has ended.
+    """
+    stopping = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
+    typer.echo(f"waiting for SIGTERM to drain the Envoy at {admin.host}:{admin.port}")
+    signal.sigwait(stopping)
+    typer.echo(f"draining for at most {seconds:g} s")
+    try:
+        done = drain(admin, seconds, quiet_seconds)
+    except GatewayError as error:
+        fail(f"nothing to drain: {error}")
+    typer.echo(f"drained in {done.seconds:.1f} s: {done.end}; {done.requests} requests were still running")
 
 
 def _client_tls(certificates: Path, server_name: str) -> XdsClientTls:
