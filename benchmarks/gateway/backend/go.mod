@@ -1,0 +1,3 @@
+module cacheroute.dev/benchmarks/backend
+
+go 1.26

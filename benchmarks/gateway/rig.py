@@ -1,0 +1,175 @@
+"""What is measured: our gateway (publisher and Envoy), a plain Envoy, a router to compare with, and destinations."""
+
+import contextlib
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gateway import programs
+from benchmarks.gateway.processes import Running, free_port, started, wait_for
+from benchmarks.gateway.publisher import GATEWAY, Done, Order
+from cacheroute.cli.gateway import envoy_command
+from cacheroute.proxy.bootstrap import BootstrapSettings, Place
+
+HEADER, BODY = ("header", "x-tenant-id"), ("bodyField", "user")
+MODEL = "llama"
+_LOOPBACK = "127.0.0.1"
+_HOSTS = 250
+_CONNECTIONS = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+_ROUTER = "envoy.extensions.filters.http.router.v3.Router"
+_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Our gateway.
+
+    Attributes:
+        envoy: its process.
+        publisher: the process that plans and serves xDS.
+        port: where clients come.
+        stats: URL of the counters.
+        admin: URL of Envoy's administration.
+    """
+
+    envoy: Running
+    publisher: Running
+    port: int
+    stats: str
+    admin: str
+
+    def publish(self, order: Order) -> Done:
+        """Plan, publish, and wait until Envoy has it."""
+        self.publisher.tell(json.dumps(dataclasses.asdict(order)))
+        return Done(**json.loads(self.publisher.line()))
+
+
+@contextlib.contextmanager
+def backend(name: str = "backend") -> Iterator[tuple[Running, int]]:
+    """Run one destination; its port is the same on every address of loopback."""
+    with started(name, [programs.backend()]) as process:
+        yield process, int(process.line())
+
+
+def addresses(count: int, port: int) -> list[tuple[str, int]]:
+    """Return the addresses of so many destinations that one process plays."""
+    return [(f"127.1.{number // _HOSTS}.{number % _HOSTS + 1}", port) for number in range(count)]
+
+
+def order(
+    keys: int,
+    destinations: list[tuple[str, int]],
+    *,
+    model: str = MODEL,
+    sources: tuple[tuple[str, str], ...] = (HEADER, BODY),
+    seed: int = 0,
+) -> Order:
+    """Return what the publisher is asked for."""
+    return Order(keys, destinations, [model], list(sources), seed)
+
+
+@contextlib.contextmanager
+def gateway(eviction_seconds: int = 900, *, log: Path | None = None) -> Iterator[Gateway]:
+    """Run a gateway that has no plan yet."""
+    with contextlib.ExitStack() as stack:
+        command = [sys.executable, "-m", "benchmarks.gateway.publisher"]
+        publisher = stack.enter_context(started("publisher", command, log=log))
+        xds = int(json.loads(publisher.line())["port"])
+        envoy, port, stats, admin = stack.enter_context(planned_envoy(xds, GATEWAY, eviction_seconds, log))
+        yield Gateway(envoy, publisher, port, stats, admin)
+
+
+@contextlib.contextmanager
+def planned_envoy(
+    xds: int, fleet: str, eviction_seconds: int = 900, log: Path | None = None
+) -> Iterator[tuple[Running, int, str, str]]:
+    """Run an Envoy of ours with one worker; yields it, its port, and the URLs of its counters and administration."""
+    listen, stats, admin = (Place(_LOOPBACK, free_port()) for _ in range(3))
+    settings = BootstrapSettings(
+        fleet, "envoy-1", Place(_LOOPBACK, xds), listen, stats, admin, eviction_seconds=eviction_seconds
+    )
+    command = envoy_command(programs.envoy(), settings, concurrency=1, log_level="error")
+    with started("envoy", command, log=log) as process:
+        pages = f"http://{_LOOPBACK}:{stats.port}/stats/prometheus"
+        yield process, listen.port, pages, f"http://{_LOOPBACK}:{admin.port}"
+
+
+@contextlib.contextmanager
+def plain_envoy(destinations: list[tuple[str, int]]) -> Iterator[tuple[Running, int]]:
+    """Run the same Envoy with power of two choices and nothing else: no key, no counters, no usage."""
+    port = free_port()
+    config = json.dumps(_plain(port, free_port(), destinations))
+    command = [
+        programs.envoy(),
+        "--config-yaml",
+        config,
+        "--disable-hot-restart",
+        "--concurrency",
+        "1",
+        "-l",
+        "error",
+    ]
+    with started("plain envoy", command) as process:
+        wait_for(f"http://{_LOOPBACK}:{port}/v1/models", "plain Envoy")
+        yield process, port
+
+
+@contextlib.contextmanager
+def vllm_router(destinations: list[tuple[str, int]]) -> Iterator[tuple[Running, int]]:
+    """Run vllm-router with consistent hashing of a header."""
+    port = free_port()
+    urls = [f"http://{address}:{number}" for address, number in destinations]
+    command = [
+        programs.vllm_router(),
+        "--host",
+        _LOOPBACK,
+        "--port",
+        str(port),
+        "--policy",
+        "consistent_hash",
+    ]
+    options = ["--prometheus-port", str(free_port()), "--log-level", "error", "--worker-urls", *urls]
+    with started("vllm-router", [*command, *options]) as process:
+        wait_for(f"http://{_LOOPBACK}:{port}/health", "vllm-router")
+        yield process, port
+
+
+def _plain(port: int, admin: int, destinations: list[tuple[str, int]]) -> dict[str, Any]:
+    route = {"match": {"prefix": "/"}, "route": {"cluster": "fleet", "timeout": "0s"}}
+    manager = {
+        "@type": f"type.googleapis.com/{_CONNECTIONS}",
+        "stat_prefix": "plain",
+        "use_remote_address": True,
+        "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [route]}]},
+        "http_filters": [
+            {"name": "envoy.filters.http.router", "typed_config": {"@type": f"type.googleapis.com/{_ROUTER}"}}
+        ],
+    }
+    chain = {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}
+    return {
+        "admin": {"address": _address(_LOOPBACK, admin)},
+        "static_resources": {
+            "listeners": [{"name": "plain", "address": _address(_LOOPBACK, port), "filter_chains": [chain]}],
+            "clusters": [_plain_cluster(destinations)],
+        },
+    }
+
+
+def _plain_cluster(destinations: list[tuple[str, int]]) -> dict[str, Any]:
+    limits = dict.fromkeys(("max_connections", "max_pending_requests", "max_requests", "max_retries"), _LIMIT)
+    hosts = [{"endpoint": {"address": _address(*one)}} for one in destinations]
+    return {
+        "name": "fleet",
+        "type": "STATIC",
+        "lb_policy": "LEAST_REQUEST",
+        "circuit_breakers": {"thresholds": [limits]},
+        "load_assignment": {"cluster_name": "fleet", "endpoints": [{"lb_endpoints": hosts}]},
+    }
+
+
+def _address(host: str, port: int) -> dict[str, Any]:
+    return {"socket_address": {"address": host, "port_value": port}}
