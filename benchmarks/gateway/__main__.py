@@ -5,10 +5,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from benchmarks.gateway import cost
 from benchmarks.gateway.processes import MeasureError
 from benchmarks.gateway.results import Row, show, write
+from benchmarks.runner import OUTPUT
 from e2e.harness.errors import HarnessError
 
 ROWS: dict[str, Callable[..., Row]] = {"cost": cost.run}
@@ -26,7 +28,7 @@ def main(arguments: list[str]) -> int:
     try:
         for name in options.only or ROWS:
             row = ROWS[name](say, quick=options.quick)
-            write(row)
+            write(row, options.output)
             show(row)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -39,6 +41,7 @@ def main(arguments: list[str]) -> int:
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the smallest variant: does it run at all")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the results")
     parser.add_argument(
         "--only",
         action="append",

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.gateway.programs import versions
-from benchmarks.runner import OUTPUT, PLAIN_WIDTH, machine
+from benchmarks.runner import PLAIN_WIDTH, machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Row:
         }
 
 
-def write(row: Row, folder: Path = OUTPUT) -> Path:
+def write(row: Row, folder: Path) -> Path:
     """Write one row, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"gateway-{row.name}.json"

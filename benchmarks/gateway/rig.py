@@ -103,16 +103,8 @@ def plain_envoy(destinations: list[tuple[str, int]]) -> Iterator[tuple[Running, 
     """Run the same Envoy with power of two choices and nothing else: no key, no counters, no usage."""
     port = free_port()
     config = json.dumps(_plain(port, free_port(), destinations))
-    command = [
-        programs.envoy(),
-        "--config-yaml",
-        config,
-        "--disable-hot-restart",
-        "--concurrency",
-        "1",
-        "-l",
-        "error",
-    ]
+    options = ["--config-yaml", config, "--disable-hot-restart", "--concurrency", "1", "-l", "error"]
+    command: list[str | Path] = [programs.envoy(), *options]
     with started("plain envoy", command) as process:
         wait_for(f"http://{_LOOPBACK}:{port}/v1/models", "plain Envoy")
         yield process, port
@@ -123,17 +115,10 @@ def vllm_router(destinations: list[tuple[str, int]]) -> Iterator[tuple[Running, 
     """Run vllm-router with consistent hashing of a header."""
     port = free_port()
     urls = [f"http://{address}:{number}" for address, number in destinations]
-    command = [
-        programs.vllm_router(),
-        "--host",
-        _LOOPBACK,
-        "--port",
-        str(port),
-        "--policy",
-        "consistent_hash",
-    ]
-    options = ["--prometheus-port", str(free_port()), "--log-level", "error", "--worker-urls", *urls]
-    with started("vllm-router", [*command, *options]) as process:
+    place = ["--host", _LOOPBACK, "--port", str(port), "--prometheus-port", str(free_port())]
+    policy = ["--policy", "consistent_hash", "--log-level", "error", "--worker-urls", *urls]
+    command: list[str | Path] = [programs.vllm_router(), *place, *policy]
+    with started("vllm-router", command) as process:
         wait_for(f"http://{_LOOPBACK}:{port}/health", "vllm-router")
         yield process, port
 
