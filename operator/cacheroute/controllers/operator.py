@@ -31,7 +31,7 @@ def compose(settings: OperatorSettings) -> Runtime:
     lister = Lister(api, settings.namespaces)
     world = KubeWorld(lister, lambda: coordinator.wake())  # noqa: PLW0108 - the coordinator is made later
     reporter, metrics = KubeReporter(api, world.uid), Metrics()
-    ads = AdsServer(lambda _gateway: coordinator.wake())
+    ads = AdsServer(lambda _gateway: coordinator.wake(), on_refusal=metrics.proxy_refused)
     store = CountingStore(KubePlanStore(api, world.uid), metrics)
     ports = Ports(world, store, CountingReporter(reporter, metrics), _rates(settings), ads, metrics)
     coordinator = Coordinator(ports)

@@ -43,7 +43,7 @@ def standalone(options: StandaloneOptions) -> Runtime:
     world = FileWorld(options.plans, options.destinations)
     reporter, metrics = MemoryReporter(world.specs), Metrics()
     rates = GatewayRates(options.gateway_stats)
-    ads = AdsServer(lambda _gateway: coordinator.wake())
+    ads = AdsServer(lambda _gateway: coordinator.wake(), on_refusal=metrics.proxy_refused)
     store = CountingStore(FilePlanStore(options.state), metrics)
     coordinator = Coordinator(Ports(world, store, reporter, rates, ads, metrics))
     prober = Prober(world, coordinator.wake)

@@ -98,6 +98,18 @@ class Metrics:
             registry=registry,
         )
 
+        self._refusals = Counter(
+            "cacheroute_operator_refused_streams",
+            "Streams of proxies that were not let in or were ended, by reason: handshake, identity, limit, garbage, "
+            "subscriptions, silent (asks nothing) or stuck (answers nothing).",
+            ["reason"],
+            registry=registry,
+        )
+
+    def proxy_refused(self, reason: str) -> None:
+        """Note a stream that the ADS server ended."""
+        self._refusals.labels(reason).inc()
+
     def decided(self, ref: PlanRef, decision: Decision) -> None:
         """Note a decision."""
         plan = str(ref)

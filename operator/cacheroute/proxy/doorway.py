@@ -1,6 +1,7 @@
 """Tells of peers that connect and never get through TLS: gRPC says nothing of them to its user."""
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
@@ -13,8 +14,9 @@ _log = structlog.get_logger(__name__)
 class Doorway:
     """Compares connections begun with connections that opened a stream."""
 
-    def __init__(self) -> None:
-        """Create it in the loop that serves."""
+    def __init__(self, on_failure: Callable[[], None]) -> None:
+        """Create it in the loop that serves; ``on_failure`` is called when connections have failed."""
+        self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
         self._begun = 0
         self._passed: set[str] = set()
@@ -45,6 +47,7 @@ class Doorway:
         failed = self._begun - len(self._passed)
         self._begun, self._passed, self._due = 0, set(), None
         if failed > 0:
+            self._on_failure()
             _log.warning(
                 "connections to xDS without a valid client certificate",
                 number=failed,

@@ -9,13 +9,16 @@ from cacheroute.proxy.snapshot import Resource, Snapshot
 _Name = tuple[str, str]
 """Type URL and name of a resource."""
 
+_MOST_NODES = 100
+"""Proxies named that rejected one version."""
+
 
 @dataclass(slots=True)
 class Parking:
     """State of one gateway.
 
     A version that a proxy rejects is parked for all: proxies that have a good one keep it, those that connect later
-    get that one too. It is left out where there never was a good one. A new version of the resource is tried again.
+    get that one too. Where there never was a good one it is withheld. A new version of the resource is tried again.
     """
 
     _good: dict[_Name, tuple[Resource, ...]] = field(default_factory=dict)
@@ -41,7 +44,10 @@ class Parking:
         for one in resources:
             name = (kind, one.name)
             version, said = self._parked.get(name, (one.version, {}))
-            self._parked[name] = (one.version, {**(said if version == one.version else {}), why.node: why})
+            others = said if version == one.version else {}
+            if len(others) < _MOST_NODES or why.node in others:
+                others = {**others, why.node: why}
+            self._parked[name] = (one.version, others)
             good = self._good.get(name, ())
             self._good[name] = tuple(other for other in good if other.version != one.version) or good
 
@@ -61,7 +67,10 @@ class Parking:
         if not self._parked:
             return snapshot
         resources = {kind: dict(self._instead(kind, snapshot.of(kind))) for kind in snapshot.resources}
-        return replace(snapshot, resources=resources)
+        missing = {
+            (kind, name) for kind, some in resources.items() for name in snapshot.of(kind) if name not in some
+        }
+        return replace(snapshot, resources=resources, withheld=snapshot.withheld | missing)
 
     def _instead(self, kind: str, offered: Mapping[str, Resource]) -> Iterable[tuple[str, Resource]]:
         for name, one in offered.items():

@@ -1,15 +1,12 @@
 """The ADS server: one stream for each proxy, one snapshot for each gateway, all in one event loop."""
 
 import asyncio
-import contextlib
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import grpc
 import structlog
-from envoy.service.discovery.v3 import discovery_pb2
 
 from cacheroute.domain.gateways import GatewayStatus, Rejection
 from cacheroute.domain.table import RoutingTable
@@ -18,52 +15,59 @@ from cacheroute.proxy.errors import GatewayError
 from cacheroute.proxy.listener import listener
 from cacheroute.proxy.names import LISTENER
 from cacheroute.proxy.node import ProxyNode, read_node
-from cacheroute.proxy.parking import Parking
-from cacheroute.proxy.snapshot import LISTENERS, Resource, Snapshot, bridge, compile_tables, resource
-from cacheroute.proxy.subscription import Ask, Push, Stream
+from cacheroute.proxy.offers import Offers
+from cacheroute.proxy.rollout import TRIED
+from cacheroute.proxy.session import FIRST_REQUEST_SECONDS, LARGE_AT_ONCE, RefusedError, Session, parsed
+from cacheroute.proxy.snapshot import LISTENERS, ROUTES, Resource, Snapshot, bridge, compile_tables, resource
+from cacheroute.proxy.subscription import Ask
 from cacheroute.proxy.tuning import Tuning
 from cacheroute.proxy.xds_server_tls import ServerCertificates, XdsServerTls, refusal
 
+MOST_STREAMS = 1000
 _SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
-_MAX_REQUEST_BYTES = 64 * 1024 * 1024
-"""A reconnecting Envoy names every resource that it has."""
-_MAX_MESSAGE = 300
-_VARINT_BASE = 128
+_MAX_REQUEST_BYTES = 8 * 1024 * 1024
+"""A reconnecting Envoy names every resource that it has, a few for each plan."""
+_MAX_NODE_LENGTH = 253
 _OPTIONS = [
     ("grpc.max_receive_message_length", _MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", -1),
+    ("grpc.max_concurrent_streams", 8),  # of one connection; an Envoy has one
+    ("grpc.keepalive_time_ms", 30_000),  # a proxy that vanished is forgotten
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
     ("grpc.so_reuseport", 0),  # a second server on the same port would take half of the proxies
 ]
 
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(eq=False, slots=True)
-class _Proxy:
-    """A connected proxy and what wakes its sender."""
-
-    node: ProxyNode
-    stream: Stream
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-
 class AdsServer:
     """Serves snapshots to Envoys by delta ADS, and knows what they made of them."""
 
-    def __init__(self, on_change: Callable[[str], None], tuning: Tuning | None = None) -> None:
+    def __init__(
+        self,
+        on_change: Callable[[str], None],
+        tuning: Tuning | None = None,
+        on_refusal: Callable[[str], None] = lambda _reason: None,
+    ) -> None:
         """Create a server that serves nothing yet.
 
         Args:
             on_change: called with the gateway's name whenever its ``status`` may have changed.
             tuning: numbers of the compiled configuration.
+            on_refusal: called with one word for each stream that the server ends.
         """
         self._on_change = on_change
+        self._on_refusal = on_refusal
         self._tuning = tuning or Tuning()
-        self._snapshots: dict[str, Snapshot] = {}
-        self._parking: dict[str, Parking] = defaultdict(Parking)
+        self._offers: dict[str, Offers] = defaultdict(Offers)
+        self._offered: dict[str, int] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tables: dict[str, tuple[RoutingTable, ...]] = {}
         self._listeners: dict[tuple[str, int, bool], Resource] = {}
-        self._proxies: set[_Proxy] = set()
+        self._sessions: set[Session] = set()
+        self._streams = self._connections = 0
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
         self._server: grpc.aio.Server | None = None
         self._doorway: Doorway | None = None
 
@@ -88,13 +92,15 @@ class AdsServer:
     def _add_port(self, server: grpc.aio.Server, bind: str, tls: XdsServerTls | None) -> int:
         if tls is None:
             return server.add_insecure_port(bind)
-        self._doorway = Doorway()
+        self._doorway = Doorway(lambda: self._on_refusal("handshake"))
         return server.add_secure_port(bind, ServerCertificates(tls, self._doorway.begun).credentials())
 
     async def stop(self) -> None:
         """End all streams; proxies keep what they have."""
         if self._doorway is not None:
             self._doorway.close()
+        for timer in self._timers.values():
+            timer.cancel()
         if self._server is not None:
             await self._server.stop(grace=None)
             self._server = None
@@ -102,11 +108,17 @@ class AdsServer:
     def publish(self, gateway: str, tables: Sequence[RoutingTable]) -> str:
         """Serve these tables, all plans of the gateway, from now on; returns the snapshot's version."""
         known = tuple(tables)
-        before = self._tables.get(gateway, ())
-        if gateway in self._tables and before == known:
-            return self._snapshots[gateway].version
+        offers = self._offers[gateway]
+        if self._tables.get(gateway) == known and offers.rollout.target is not None:
+            return offers.rollout.target.version
+        snapshot = compile_tables(known, self._tuning)
+        in_use = frozenset[str]().union(*(one.stream.versions(ROUTES) for one in self._of(gateway)))
+        between = bridge(offers.history.former(known, in_use), known)
+        for routes in snapshot.of(ROUTES).values():
+            offers.history.add(routes.version, known, in_use)
+        version = self.publish_snapshot(gateway, snapshot, between)
         self._tables[gateway] = known
-        return self.publish_snapshot(gateway, compile_tables(known, self._tuning), bridge(before, known))
+        return version
 
     def publish_snapshot(
         self, gateway: str, snapshot: Snapshot, between: Mapping[str, Resource] | None = None
@@ -118,38 +130,66 @@ class AdsServer:
             snapshot: their resources.
             between: endpoints that connected proxies have while they change routes.
         """
-        self._snapshots[gateway] = snapshot
-        self._parking[gateway].published(snapshot)
-        for proxy in self._of(gateway):
-            self._offer(proxy, between)
+        self._tables.pop(gateway, None)
+        self._offers[gateway].published(snapshot, between or {}, self._now())
+        self._advance(gateway)
         return snapshot.version
 
     def status(self, gateway: str) -> GatewayStatus:
         """Return what is known of the gateway's proxies."""
-        proxies = self._of(gateway)
-        parked = self._parking[gateway].rejections if gateway in self._parking else ()
-        refused = [_refusal(proxy.node) for proxy in proxies if proxy.node.unsupported]
+        sessions, offers = list(self._of(gateway)), self._offers.get(gateway)
+        parked = offers.parking.rejections if offers else ()
+        refused = [_refusal(one.node) for one in sessions if one.node.unsupported]
+        newest = [one for one in sessions if offers and not offers.rollout.holds(one.id)]
         return GatewayStatus(
-            connected=len(proxies),
-            synced=0 if parked else sum(proxy.stream.synced for proxy in proxies),
+            connected=len(sessions),
+            synced=0 if parked else sum(one.stream.synced for one in newest),
             rejections=tuple(sorted((*parked, *refused), key=lambda one: one.node)),
         )
 
     def gateways(self) -> frozenset[str]:
         """Return the gateways that have connected proxies."""
-        return frozenset(proxy.node.gateway for proxy in self._proxies)
+        return frozenset(one.node.gateway for one in self._sessions)
 
-    def _of(self, gateway: str) -> list[_Proxy]:
-        return [proxy for proxy in self._proxies if proxy.node.gateway == gateway]
+    def _of(self, gateway: str) -> Iterator[Session]:
+        return (one for one in self._sessions if one.node.gateway == gateway)
 
-    def _offer(self, proxy: _Proxy, between: Mapping[str, Resource] | None = None) -> None:
-        snapshot = self._snapshots.get(proxy.node.gateway)
-        if snapshot is None or proxy.node.unsupported:
+    def _served(self, gateway: str) -> list[Session]:
+        return [one for one in self._of(gateway) if not one.node.unsupported]
+
+    def _advance(self, gateway: str) -> None:
+        """Choose the canary or stop waiting for it, and offer all proxies what follows from it."""
+        served, rollout = self._served(gateway), self._offers[gateway].rollout
+        before = rollout.canary
+        rollout.step((one.id for one in served), self._now())
+        if rollout.canary != before and len(served) > 1:
+            _log.info("canary proxy", gateway=gateway, tries=rollout.canary, before=before)
+        if rollout.revision != self._offered.get(gateway):
+            self._offered[gateway] = rollout.revision
+            for one in served:
+                self._offer(one)
+        self._wake_at(gateway, rollout.deadline)
+
+    def _wake_at(self, gateway: str, deadline: float | None) -> None:
+        timer = self._timers.pop(gateway, None)
+        if timer is not None:
+            timer.cancel()
+        if deadline is not None:
+            self._timers[gateway] = asyncio.get_running_loop().call_at(deadline, self._too_slow, gateway)
+
+    def _too_slow(self, gateway: str) -> None:
+        _log.warning("canary proxy too slow", gateway=gateway, node=self._offers[gateway].rollout.canary)
+        self._advance(gateway)
+        self._on_change(gateway)
+
+    def _offer(self, session: Session, *, fresh: bool = False) -> None:
+        offer = self._offers[session.node.gateway].of(session.id)
+        if offer is None or session.node.unsupported:
             return
-        own = {LISTENER: self._listener(proxy.node)}
-        whole = Snapshot(snapshot.version, {**snapshot.resources, LISTENERS: own})
-        proxy.stream.offer(self._parking[proxy.node.gateway].offered(whole), between)
-        proxy.changed.set()
+        resources = {**offer.snapshot.resources, LISTENERS: {LISTENER: self._listener(session.node)}}
+        whole = Snapshot(offer.snapshot.version, resources, offer.snapshot.withheld)
+        session.stream.offer(whole, {} if fresh else offer.between)
+        session.changed.set()
 
     def _listener(self, node: ProxyNode) -> Resource:
         place = (node.address, node.port, node.bounds_counters)
@@ -157,127 +197,107 @@ class AdsServer:
             self._listeners[place] = resource(LISTENER, listener(node, self._tuning))
         return self._listeners[place]
 
-    async def _serve_deltas(self, requests: AsyncIterator[Any], context: Any) -> None:
-        """Serve one proxy until it goes."""
-        first = await anext(aiter(requests), None)
+    async def _serve_deltas(self, requests: AsyncIterator[bytes], context: Any) -> None:
+        """Serve one proxy until it goes or is refused."""
+        self._streams += 1
+        try:
+            await self._serve(requests, context)
+        except RefusedError as refused:
+            self._on_refusal(refused.reason)
+            _log.warning("proxy refused", peer=context.peer(), why=refused.why)
+            await context.abort(refused.code, refused.why)
+        finally:
+            self._streams -= 1
+
+    async def _serve(self, requests: AsyncIterator[bytes], context: Any) -> None:
+        if self._doorway is not None:
+            self._doorway.passed(context.peer())
+        if self._streams > MOST_STREAMS:
+            why = f"more than {MOST_STREAMS} proxies are connected"
+            raise RefusedError("limit", grpc.StatusCode.RESOURCE_EXHAUSTED, why)
+        first = await _first(requests)
         if first is None:
             return
-        await self._check_identity(first.node.cluster, context)
-        proxy = _Proxy(read_node(first.node), Stream())
-        self._proxies.add(proxy)
-        reader = asyncio.create_task(self._read(proxy, first, requests))
+        self._check_identity(first.node, context)
+        self._connections += 1
+        node = read_node(first.node)
+        session = Session(node, (node.name, self._connections), self._large)
+        await self._admit(session, first, requests, context)
+
+    async def _admit(self, one: Session, first: Any, requests: AsyncIterator[bytes], context: Any) -> None:
+        self._sessions.add(one)
         try:
-            self._greet(proxy)
-            await self._write(proxy, reader, context)
+            self._greet(one)
+            await one.run(first, requests, lambda ask: self._hear(one, ask), context)
         finally:
-            reader.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await reader
-            self._proxies.discard(proxy)
-            _log.info("proxy disconnected", node=proxy.node.name, gateway=proxy.node.gateway)
-            self._on_change(proxy.node.gateway)
+            self._sessions.discard(one)
+            _log.info("proxy disconnected", node=one.node.name, gateway=one.node.gateway)
+            self._advance(one.node.gateway)
+            self._on_change(one.node.gateway)
 
-    async def _check_identity(self, gateway: str, context: Any) -> None:
-        """End the call of a peer whose certificate is not for the gateway that it claims."""
-        if self._doorway is None:
-            return
-        self._doorway.passed(context.peer())
-        if why := refusal(context.auth_context(), gateway):
-            _log.warning("proxy refused", peer=context.peer(), gateway=gateway[:64], why=why)
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, why)
+    def _check_identity(self, node: Any, context: Any) -> None:
+        """Refuse a peer without sensible names, or whose certificate is not for the gateway that it claims."""
+        if max(len(node.id), len(node.cluster)) > _MAX_NODE_LENGTH:
+            why = f"its node id or cluster has more than {_MAX_NODE_LENGTH} characters"
+            raise RefusedError("garbage", grpc.StatusCode.INVALID_ARGUMENT, why)
+        if self._doorway is not None and (why := refusal(context.auth_context(), node.cluster)):
+            raise RefusedError("identity", grpc.StatusCode.PERMISSION_DENIED, why)
 
-    def _greet(self, proxy: _Proxy) -> None:
-        node = proxy.node
+    def _greet(self, session: Session) -> None:
+        node = session.node
         _log.info(
             "proxy connected", node=node.name, gateway=node.gateway, envoy="{}.{}".format(*node.version)
         )
         if node.unsupported:
             _log.warning("proxy refused", node=node.name, gateway=node.gateway, why=node.unsupported)
-        self._offer(proxy)
+        self._advance(node.gateway)
+        self._offer(session, fresh=True)
         self._on_change(node.gateway)
 
-    async def _read(self, proxy: _Proxy, first: Any, requests: AsyncIterator[Any]) -> None:
-        self._hear(proxy, first)
-        async for request in requests:
-            self._hear(proxy, request)
-
-    def _hear(self, proxy: _Proxy, request: Any) -> None:
-        ask = _ask(request)
-        answered = proxy.stream.ask(ask)
-        if ask.error:
-            self._park(proxy, ask, answered)
-        elif ask.type_url != LISTENERS:  # a listener is that of one proxy
-            self._parking[proxy.node.gateway].accepted(ask.type_url, answered)
-        proxy.changed.set()
+    def _hear(self, session: Session, ask: Ask) -> None:
+        answered = session.stream.ask(ask)
+        if answered and ask.error:
+            self._park(session, ask, answered)
+        elif not ask.error:
+            self._note(session, ask, answered)
+        session.changed.set()
         if ask.nonce:
-            self._on_change(proxy.node.gateway)
+            self._on_change(session.node.gateway)
 
-    def _park(self, proxy: _Proxy, ask: Ask, rejected: tuple[Resource, ...]) -> None:
+    def _note(self, session: Session, ask: Ask, answered: tuple[Resource, ...]) -> None:
+        offers = self._offers[session.node.gateway]
+        if ask.type_url != LISTENERS:  # a listener is that of one proxy
+            offers.parking.accepted(ask.type_url, answered)
+        target = offers.rollout.target
+        if target is not None and not offers.rollout.proven and session.stream.has(target, TRIED):
+            offers.rollout.accepted()
+            self._advance(session.node.gateway)
+
+    def _park(self, session: Session, ask: Ask, rejected: tuple[Resource, ...]) -> None:
         """Serve nobody what one proxy rejected; those who have a good version keep it."""
-        node = proxy.node
+        node = session.node
         _log.warning("proxy rejected a resource", node=node.name, type=ask.type_url, why=ask.error)
-        self._parking[node.gateway].rejected(
-            ask.type_url, rejected, Rejection(node.name, "Rejected", ask.error)
-        )
-        for other in self._of(node.gateway):
-            self._offer(other)
+        offers = self._offers[node.gateway]
+        offers.rejected(ask.type_url, rejected, Rejection(node.name, "Rejected", ask.error))
+        self._advance(node.gateway)
 
-    async def _write(self, proxy: _Proxy, reader: "asyncio.Task[None]", context: Any) -> None:
-        """Send what the stream wants sent, until the proxy stops reading or asking."""
-        clock = asyncio.get_running_loop().time
-        reader.add_done_callback(lambda _: proxy.changed.set())
-        while not reader.done():
-            proxy.changed.clear()
-            for push in proxy.stream.poll(clock()):
-                await context.write(_response(push))
-            deadline = proxy.stream.deadline(clock())
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(deadline):
-                    await proxy.changed.wait()
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
 
 
 def _refusal(node: ProxyNode) -> Rejection:
     return Rejection(node.name, "UnsupportedVersion", node.unsupported)
 
 
-def _ask(request: Any) -> Ask:
-    return Ask(
-        type_url=request.type_url,
-        subscribe=tuple(request.resource_names_subscribe),
-        unsubscribe=tuple(request.resource_names_unsubscribe),
-        initial_versions=dict(request.initial_resource_versions),
-        nonce=request.response_nonce,
-        error=_short(request.error_detail.message or "no reason given")
-        if request.HasField("error_detail")
-        else "",
-    )
-
-
-def _short(message: str) -> str:
-    """Return one line: Envoy quotes the whole rejected resource."""
-    line = " ".join(message[: 2 * _MAX_MESSAGE].split())
-    return line if len(line) <= _MAX_MESSAGE else line[: _MAX_MESSAGE - 1] + "…"
-
-
-def _response(push: Push) -> bytes:
-    """Serialise a response around resources that already are serialised: joined messages are merged messages."""
-    envelope = discovery_pb2.DeltaDiscoveryResponse(
-        type_url=push.type_url, nonce=push.nonce, removed_resources=push.removed
-    )
-    return b"".join((envelope.SerializeToString(), *map(_resource_field, push.resources)))
-
-
-def _resource_field(one: Resource) -> bytes:
-    tag = discovery_pb2.DeltaDiscoveryResponse.RESOURCES_FIELD_NUMBER << 3 | 2
-    return bytes((tag,)) + _varint(len(one.frame)) + one.frame
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= _VARINT_BASE:
-        out.append(value % _VARINT_BASE | _VARINT_BASE)
-        value //= _VARINT_BASE
-    return bytes((*out, value))
+async def _first(requests: AsyncIterator[bytes]) -> Any:
+    """Return the first request, or None where the stream ends before it; RefusedError where it does not come."""
+    try:
+        content = await asyncio.wait_for(anext(aiter(requests), None), FIRST_REQUEST_SECONDS)
+    except TimeoutError as error:
+        why = f"it asked nothing for {FIRST_REQUEST_SECONDS:.0f} s"
+        raise RefusedError("silent", grpc.StatusCode.DEADLINE_EXCEEDED, why) from error
+    return None if content is None else parsed(content)
 
 
 async def _refuse_whole_states(_requests: AsyncIterator[Any], context: Any) -> None:
@@ -287,12 +307,11 @@ async def _refuse_whole_states(_requests: AsyncIterator[Any], context: Any) -> N
 
 
 def _handlers(deltas: Callable[..., Any], whole_states: Callable[..., Any]) -> Any:
+    """Return handlers whose messages are bytes: who sends garbage is told so, and nothing is raised."""
     return grpc.method_handlers_generic_handler(
         _SERVICE,
         {
-            "DeltaAggregatedResources": grpc.stream_stream_rpc_method_handler(
-                deltas, request_deserializer=discovery_pb2.DeltaDiscoveryRequest.FromString
-            ),
+            "DeltaAggregatedResources": grpc.stream_stream_rpc_method_handler(deltas),
             "StreamAggregatedResources": grpc.stream_stream_rpc_method_handler(whole_states),
         },
     )

@@ -21,6 +21,8 @@ ENDPOINTS = _TYPE + "endpoint.v3.ClusterLoadAssignment"
 LISTENERS = _TYPE + "listener.v3.Listener"
 ROUTES = _TYPE + "route.v3.RouteConfiguration"
 
+ALL_NAMES = "*"
+"""In ``Snapshot.withheld``: all resources of the type."""
 _VERSION_LENGTH = 16
 _ROUTE_TABLES_KEPT = 8
 
@@ -47,14 +49,25 @@ class Snapshot:
     Attributes:
         version: content hash over all resources.
         resources: type URL → name → resource; the listener is added for each proxy.
+        withheld: (type URL, name or ``*``) of what is not here and yet may be in a proxy: it keeps what it has,
+            and who has none waits for an answer.
     """
 
     version: str
     resources: Mapping[str, Mapping[str, Resource]]
+    withheld: frozenset[tuple[str, str]] = frozenset()
 
     def of(self, type_url: str) -> Mapping[str, Resource]:
         """Return the resources of one type by name."""
         return self.resources.get(type_url, _NOTHING)
+
+    def withholds(self, type_url: str, name: str) -> bool:
+        """Whether a proxy that has this resource shall keep it although it is not here."""
+        return bool({(type_url, name), (type_url, ALL_NAMES)} & self.withheld)
+
+    def withholds_some(self, type_url: str) -> bool:
+        """Whether any resource of the type is withheld."""
+        return any(kind == type_url for kind, _ in self.withheld)
 
 
 _NOTHING: Mapping[str, Resource] = MappingProxyType({})

@@ -6,13 +6,19 @@ only when it has its endpoints; listener and routes when both are acknowledged, 
 removals last.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cacheroute.proxy.snapshot import CLUSTERS, ENDPOINTS, LISTENERS, ROUTES, Resource, Snapshot
 
 ACK_TIMEOUT_SECONDS = 5.0
 """After this a missing ACK no longer holds back what should follow it."""
+
+STUCK_SECONDS = 30.0
+"""After this the stream of a missing ACK is closed: the proxy connects anew and says what it has."""
+
+MOST_NAMES = 20_000
+"""Names of one type that one stream may subscribe to: an Envoy asks for a few of each plan."""
 
 BRIDGE_SECONDS = 5.0
 """How long endpoints still suit the old routes after the new ones are acknowledged: a request keeps the route
@@ -56,6 +62,10 @@ class Push:
     sent: float
 
 
+class SubscriptionError(Exception):
+    """A proxy asks for what no Envoy asks for; the message says what, in a few words."""
+
+
 @dataclass(slots=True)
 class _Subscription:
     """The state of one type: what the proxy has (``known``), what it must be answered (``owed``)."""
@@ -79,13 +89,13 @@ class _Subscription:
             if due and self.rejected.get(name) != one.version:
                 yield one
 
-    def gone(self, offered: Mapping[str, Resource]) -> tuple[str, ...]:
+    def gone(self, offered: Mapping[str, Resource]) -> set[str]:
         """Return what the proxy has and should not have any more."""
-        return tuple(sorted(name for name in self.known if name not in offered and self.wants(name)))
+        return {name for name in self.known if name not in offered and self.wants(name)}
 
-    def never_there(self, offered: Mapping[str, Resource]) -> tuple[str, ...]:
+    def never_there(self, offered: Mapping[str, Resource]) -> set[str]:
         """Return what it asked for and what does not exist."""
-        return tuple(sorted(name for name in self.owed if name not in offered and name not in self.known))
+        return {name for name in self.owed if name not in offered and name not in self.known}
 
     def settled(self, offered: Mapping[str, Resource]) -> bool:
         missing = any(
@@ -120,7 +130,13 @@ class Stream:
 
         Returns:
             The resources of the response that it answers: accepted, or where ``ask.error`` says so rejected.
+
+        Raises:
+            SubscriptionError: it asks for more than an Envoy does.
         """
+        if ask.type_url not in (*_FOUNDATIONS, *_USERS):
+            return ()  # runtime or secrets for instance, which we have none of
+        self._check(ask)
         first = ask.type_url not in self._subscriptions
         state = self._subscriptions.setdefault(ask.type_url, _Subscription())
         if first:
@@ -152,12 +168,27 @@ class Stream:
     def deadline(self, now: float) -> float | None:
         """Return when ``poll`` may have something new without a request or snapshot; None for never."""
         ends = [
-            state.pending.sent + ACK_TIMEOUT_SECONDS
-            for state in self._subscriptions.values()
-            if state.pending
+            since + bound for since in self._unanswered() for bound in (ACK_TIMEOUT_SECONDS, STUCK_SECONDS)
         ]
         ends.extend([] if self._bridge_end is None else [self._bridge_end])
         return min((end for end in ends if end > now), default=None)
+
+    def has(self, snapshot: Snapshot, kinds: Iterable[str]) -> bool:
+        """Whether the proxy has acknowledged these types of a snapshot, and nothing else of them is on its way."""
+        return all(
+            kind in self._subscriptions and self._subscriptions[kind].settled(snapshot.of(kind))
+            for kind in kinds
+        )
+
+    def versions(self, type_url: str) -> frozenset[str]:
+        """Return the versions of a type that the proxy has or is being sent."""
+        state = self._of(type_url)
+        sent = state.pending.resources if state.pending else ()
+        return frozenset((*state.known.values(), *(one.version for one in sent)))
+
+    def stuck(self, now: float) -> bool:
+        """Whether an answer is missing for so long that the proxy should connect anew."""
+        return any(now >= since + STUCK_SECONDS for since in self._unanswered())
 
     @property
     def synced(self) -> bool:
@@ -170,6 +201,9 @@ class Stream:
         return complete and all(
             state.settled(self._wanted(kind)) for kind, state in self._subscriptions.items()
         )
+
+    def _unanswered(self) -> Iterator[float]:
+        return (state.pending.sent for state in self._subscriptions.values() if state.pending)
 
     def _cross_bridge(self, offered: Snapshot, now: float) -> None:
         if self._bridge_end is not None and now >= self._bridge_end:
@@ -186,6 +220,12 @@ class Stream:
 
     def _of(self, type_url: str) -> _Subscription:
         return self._subscriptions.get(type_url, _Subscription())
+
+    def _check(self, ask: Ask) -> None:
+        state = self._of(ask.type_url)
+        names = max(len(state.names), len(state.known)) + len(ask.subscribe) + len(ask.initial_versions)
+        if names > MOST_NAMES:
+            raise SubscriptionError(f"more than {MOST_NAMES} names of resources")
 
     @staticmethod
     def _subscribe(state: _Subscription, ask: Ask) -> None:
@@ -218,11 +258,18 @@ class Stream:
             if state is None or state.pending is not None or self._offered is None:
                 continue
             offered = self._wanted(kind)
-            changed, absent = tuple(state.changed(offered)), state.never_there(offered)
-            if changed or absent or state.unanswered:
+            changed, absent = (
+                tuple(state.changed(offered)),
+                self._not_withheld(kind, state.never_there(offered)),
+            )
+            if changed or absent or (state.unanswered and not self._offered.withholds_some(kind)):
                 yield self._push(kind, state, changed, absent, now)
                 if kind == CLUSTERS:
                     self._owe_endpoints(changed)
+
+    def _not_withheld(self, kind: str, names: set[str]) -> tuple[str, ...]:
+        snapshot = self._offered
+        return tuple(sorted(name for name in names if snapshot and not snapshot.withholds(kind, name)))
 
     def _owe_endpoints(self, clusters: tuple[Resource, ...]) -> None:
         """Send the endpoints of changed clusters again: Envoy waits for them and does not ask."""
@@ -231,7 +278,7 @@ class Stream:
 
     def _removals(self, now: float) -> Iterator[Push]:
         for kind, state in self._subscriptions.items():
-            gone = state.gone(self._offered.of(kind)) if self._offered else ()
+            gone = self._not_withheld(kind, state.gone(self._offered.of(kind))) if self._offered else ()
             if gone and state.pending is None:
                 yield self._push(kind, state, (), gone, now)
 
