@@ -5,10 +5,10 @@ SOURCES := operator tests e2e benchmarks scripts
 export PYTHONDONTWRITEBYTECODE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-drift test unit e2e check format bench bench-gateway plots docs lock clean
+.PHONY: help setup demo demo-drift test unit e2e e2e-vllm check format bench bench-gateway plots docs lock lock-vllm clean
 
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/.stamp: requirements.lock pyproject.toml scripts/setup_environment.py
 	@$(PYTHON) scripts/setup_environment.py
@@ -28,6 +28,9 @@ unit: .venv/.stamp ## Run the pure tests only (seconds)
 
 e2e: .venv/.stamp ## Run the tests on real processes and a real Kubernetes cluster
 	@$(BIN)/python -m e2e
+
+e2e-vllm: .venv/.stamp ## Run the optional tests against real vLLM on the CPU (installs 6 GB outside the checkout)
+	@$(BIN)/python -m e2e.real_vllm -rA
 
 check: .venv/.stamp ## Format, lint, types, import layers, generated files
 	@$(BIN)/ruff format --check -q $(SOURCES)
@@ -55,6 +58,11 @@ docs: .venv/.stamp ## Generate the CRD and the reference pages
 lock: .venv/.stamp ## Resolve the dependencies again
 	@uv=$$(ls .tools/uv/bin/uv 2>/dev/null || command -v uv) && $$uv pip compile -q pyproject.toml --extra simulation --group dev \
 		--python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements.lock
+
+lock-vllm: .venv/.stamp ## Resolve the optional vLLM environment again
+	@cd e2e/real_vllm && uv=$$(ls ../../.tools/uv/bin/uv 2>/dev/null || command -v uv) && $$uv pip compile -q requirements.in \
+		--override overrides.txt --python-version 3.11 --python-platform x86_64-manylinux_2_36 --generate-hashes \
+		--no-header --no-annotate -o requirements.lock
 
 clean: ## Remove what was built here (caches outside the checkout stay)
 	@rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -10,6 +10,8 @@ from e2e.harness.errors import CannotRunError
 from e2e.system.installation import Installation
 
 TIMEOUT_SECONDS = 120
+collect_ignore = ["real_vllm"]
+"""Optional: named on the command line (`make e2e-vllm`) it is collected all the same."""
 _CLUSTER = pytest.StashKey[Cluster]()
 
 

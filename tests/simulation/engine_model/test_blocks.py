@@ -121,3 +121,13 @@ class PoolMachine(RuleBasedStateMachine):
 
 
 TestPool = PoolMachine.TestCase
+
+
+def test_what_nobody_can_find_goes_before_what_has_been_idle_longest() -> None:
+    pool = BlockPool(3)
+    fill(pool, "old")
+    full, rest = pool.allocate(2)
+    pool.seal(full, "new")
+    pool.release([full, rest])
+    assert pool.allocate(1) == [rest]
+    assert pool.match(["old"], 1)

@@ -9,9 +9,10 @@ from cacheroute.simulation.errors import SimulationError
 class BlockPool:
     """A fixed number of blocks, each in use by some requests, or idle.
 
-    An idle block keeps its contents, and can be found by its hash, until it is needed for something else; the block
-    that has been idle longest goes first. Two blocks may hold the same contents (two requests computed the same
-    prompt at once); the older one is found until it is evicted, then the other.
+    An idle block keeps its contents, and can be found by its hash, until it is needed for something else. Blocks that
+    nobody can find (the last one of a request is rarely full) go first, then the block that has been idle longest.
+    Two blocks may hold the same contents (two requests computed the same prompt at once); the older one is found until
+    it is evicted, then the other.
     """
 
     def __init__(self, blocks: int) -> None:
@@ -79,12 +80,14 @@ class BlockPool:
             self._doubles.setdefault(contents, []).append(block)
 
     def release(self, blocks: Sequence[int]) -> None:
-        """Take one user from each block; the last one of the sequence becomes the first to evict."""
+        """Take one user from each block; of those that are full the last one of the sequence is evicted first."""
         users = self._users
         for block in reversed(blocks):
             users[block] -= 1
             if not users[block]:
                 self._idle[block] = None
+                if self._hashes[block] is None:
+                    self._idle.move_to_end(block, last=False)
 
     def _forget(self, block: int) -> None:
         contents = self._hashes[block]
