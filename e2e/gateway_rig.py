@@ -24,6 +24,7 @@ from cacheroute.proxy.bootstrap import BootstrapSettings, Place
 from cacheroute.proxy.envoy_binary import find_or_fetch
 from cacheroute.proxy.errors import GatewayError
 from cacheroute.proxy.server import AdsServer
+from cacheroute.proxy.settings import GatewaySettings
 
 DEADLINE = 20.0
 GATEWAY = "default"
@@ -34,6 +35,7 @@ SOURCES = (
     KeySource(KeySourceKind.BODY_FIELD, "metadata.user_id"),
 )
 RESERVED = "x-cacheroute-"
+PLAIN = GatewaySettings()
 
 
 async def until(condition: Callable[[], bool], what: str) -> None:
@@ -67,13 +69,14 @@ def table(
     models: tuple[str, ...] = ("llama",),
     failover: FailoverSpec | None = None,
     limits: LimitsSpec | None = None,
+    sources: tuple[KeySource, ...] = SOURCES,
 ) -> RoutingTable:
     """Return the table of one plan."""
     return RoutingTable(
         ref=PlanRef("inference", name),
         version=f"version-of-{name}",
         models=models,
-        key_sources=SOURCES,
+        key_sources=sources,
         max_key_length=64,
         endpoints=endpoints,
         groups=groups,
@@ -131,6 +134,7 @@ class Rig:
     listen: Place
     stats: Place
     admin: Place
+    scheme: str = "http"
     command: list[str] = field(default_factory=list)
     envoy: asyncio.subprocess.Process | None = None
     backends: list[Backend] = field(default_factory=list)
@@ -182,7 +186,7 @@ class Rig:
 
     async def request(self, method: str, path: str, **options: Any) -> Answer:
         """Send one request of any kind."""
-        url = f"http://{self.listen.host}:{self.listen.port}{path}"
+        url = f"{self.scheme}://{self.listen.host}:{self.listen.port}{path}"
         async with self.client.request(method, url, **options) as answer:
             return Answer(answer.status, answer.headers, await answer.text())
 
@@ -217,14 +221,17 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
-async def gateway(backends: int, eviction_seconds: int = 900) -> AsyncIterator[Rig]:
-    """Run a gateway with so many destinations and no plan yet."""
+async def gateway(
+    backends: int, eviction_seconds: int = 900, *, wanted: GatewaySettings = PLAIN
+) -> AsyncIterator[Rig]:
+    """Run a gateway with so many destinations and no plan yet; it takes bodies, tokens and TLS as ``wanted``."""
     program = envoy_program()
     async with contextlib.AsyncExitStack() as stack:
         ads = AdsServer(lambda _gateway: None)
         xds_port = await ads.start("127.0.0.1:0")
         client = await stack.enter_async_context(aiohttp.ClientSession(trust_env=False))
-        rig = Rig(ads, xds_port, client, _free_place(), _free_place(), _free_place())
+        scheme = "http" if wanted.tls is None else "https"
+        rig = Rig(ads, xds_port, client, _free_place(), _free_place(), _free_place(), scheme)
         stack.push_async_callback(_stop, rig)
         rig.backends.extend([await _backend(f"pod-{number}") for number in range(backends)])
         settings = BootstrapSettings(
@@ -235,6 +242,9 @@ async def gateway(backends: int, eviction_seconds: int = 900) -> AsyncIterator[R
             rig.stats,
             rig.admin,
             eviction_seconds=eviction_seconds,
+            max_body_bytes=wanted.max_body_bytes,
+            jwt=wanted.jwt,
+            client_tls=wanted.tls,
         )
         rig.command = envoy_command(program, settings, concurrency=1, log_level="error")
         await rig.start_envoy()

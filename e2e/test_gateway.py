@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cacheroute.domain.table import Endpoint, TableGroup
-from cacheroute.proxy.tuning import Tuning
+from cacheroute.proxy.settings import DEFAULT_BODY_BYTES
 from e2e.gateway_rig import RESERVED, Answer, Rig, drained, gateway, start_backend, table, until
 
 pytestmark = pytest.mark.envoy
@@ -110,7 +110,7 @@ async def test_an_unknown_model_is_a_clear_404(rig: Rig) -> None:
 
 
 async def test_a_body_over_the_limit_is_a_clear_413(rig: Rig) -> None:
-    answer = await rig.ask("alice", prompt="x" * Tuning().max_body_bytes)
+    answer = await rig.ask("alice", prompt="x" * DEFAULT_BODY_BYTES)
     assert answer.status == 413
     assert "larger" in error_of(answer)
 

@@ -127,7 +127,7 @@ def expected(body: str) -> tuple[str, str]:
 
 
 async def send(rig: Rig, body: str) -> None:
-    answer = await rig.request("GET", "/", data=body.encode("utf-8", "surrogatepass"))
+    answer = await rig.request("POST", "/v1/completions", data=body.encode("utf-8", "surrogatepass"))
     assert answer.decision == "cold", body
 
 

@@ -88,6 +88,8 @@ def test_every_field_arrives() -> None:
         ("cookie", "tenant"),
         ("bodyField", "prompt_cache_key"),
         ("bodyField", "metadata.user_id"),
+        ("jwtClaim", "organization.id"),
+        ("clientCertificate", "SpiffeId"),
         ("bodyField", "user"),
     ]
     assert spec.overrides == (

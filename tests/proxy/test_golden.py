@@ -18,13 +18,40 @@ from cacheroute.proxy.listener import listener
 from cacheroute.proxy.node import ProxyNode
 from cacheroute.proxy.routes import route_configuration
 from cacheroute.proxy.script import lua_script
+from cacheroute.proxy.settings import (
+    ClientCertificates,
+    GatewaySettings,
+    JwtProvider,
+    TlsSettings,
+    TokenHeader,
+)
+from cacheroute.proxy.tls import secret_files
 from cacheroute.proxy.tuning import Tuning
 from tests.proxy.builders import table
 
 DATA = Path(__file__).parent / "data"
 TABLES = (table(), table("rest", ("*",), groups=()))
+SETTINGS = GatewaySettings(
+    address="127.0.0.9",
+    port=8443,
+    max_body_bytes=1_000_000,
+    jwt=(
+        JwtProvider(name="corp", issuer="https://corp.example", jwks='{"keys": []}', required=True),
+        JwtProvider(name="partner", issuer="https://partner.example", jwks='{"keys": []}', required=True),
+        JwtProvider(
+            name="cloud",
+            issuer="https://cloud.example",
+            audiences=("inference",),
+            jwks_uri="https://cloud.example/keys",
+            from_headers=(TokenHeader(name="x-cloud-token"),),
+            forward=False,
+        ),
+    ),
+    tls=TlsSettings(secrets="/etc/envoy", client_certificates=ClientCertificates.REQUIRED),
+)
 COMPILED: dict[str, Message] = {
     "listener": listener(ProxyNode("envoy-1", "default", (1, 40)), Tuning()),
+    "listener-everything": listener(ProxyNode("envoy-1", "default", (1, 40), SETTINGS), Tuning()),
     "routes": route_configuration(TABLES, Tuning()),
     "cluster": cluster(TABLES[0], Tuning()),
     "endpoints": endpoints(TABLES[0]),
@@ -47,3 +74,14 @@ def test_resources(name: str) -> None:
 
 def test_bootstrap() -> None:
     same_as_file("bootstrap", bootstrap(BootstrapSettings("default", xds=Place("cacheroute-xds", 18000))))
+
+
+def test_bootstrap_with_every_setting() -> None:
+    settings = BootstrapSettings(
+        "default", max_body_bytes=1_000_000, jwt=SETTINGS.jwt, client_tls=SETTINGS.tls
+    )
+    same_as_file("bootstrap-everything", bootstrap(settings))
+
+
+def test_secrets() -> None:
+    same_as_file("secrets", secret_files("/etc/tls/tls.crt", "/etc/tls/tls.key", "/etc/client-ca/ca.crt"))

@@ -14,10 +14,20 @@ import typer
 import yaml
 
 from cacheroute.cli.errors import USAGE, fail
+from cacheroute.cli.gateway_settings import (
+    Certificates,
+    JwtProviders,
+    MaxBody,
+    TlsSecrets,
+    read_providers,
+    read_tls,
+)
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
 from cacheroute.proxy.drain import drain
 from cacheroute.proxy.envoy_binary import ENVOY_VERSION, PATH_VARIABLE, find_or_fetch
 from cacheroute.proxy.errors import GatewayError
+from cacheroute.proxy.settings import DEFAULT_BODY_BYTES, ClientCertificates
+from cacheroute.proxy.tls import secret_files
 from cacheroute.proxy.xds_client_tls import (
     CA_SDS,
     CERTIFICATE,
@@ -128,11 +138,27 @@ def print_bootstrap(
     max_connections: Connections = 50_000,
     xds_sds: XdsSds = "",
     xds_server_name: XdsServerName = "",
+    max_body_bytes: MaxBody = DEFAULT_BODY_BYTES,
+    jwt_providers: JwtProviders = None,
+    tls_secrets: TlsSecrets = "",
+    client_certificates: Certificates = ClientCertificates.NONE,
     output: Format = OutputFormat.YAML,
 ) -> None:
     """Print the bootstrap, for your own Envoys (1.37 or newer; tested with 1.40)."""
     tls = XdsClientTls(xds_sds, xds_server_name) if xds_sds else None
-    settings = BootstrapSettings(gateway, node, xds, listen, stats, admin, max_connections, tls=tls)
+    settings = BootstrapSettings(
+        gateway,
+        node,
+        xds,
+        listen,
+        stats,
+        admin,
+        max_connections,
+        max_body_bytes=max_body_bytes,
+        jwt=read_providers(jwt_providers),
+        tls=tls,
+        client_tls=read_tls(tls_secrets, client_certificates),
+    )
     config = bootstrap(settings)
     if output is OutputFormat.JSON:
         typer.echo(json.dumps(config, indent=2))
@@ -165,6 +191,10 @@ def run_envoy(
     listen: Listen = "127.0.0.1:10080",  # type: ignore[assignment]  # typer parses defaults
     stats: Stats = "127.0.0.1:9902",  # type: ignore[assignment]  # typer parses defaults
     admin: Admin = "127.0.0.1:9901",  # type: ignore[assignment]  # typer parses defaults
+    max_body_bytes: MaxBody = DEFAULT_BODY_BYTES,
+    jwt_providers: JwtProviders = None,
+    tls_secrets: TlsSecrets = "",
+    client_certificates: Certificates = ClientCertificates.NONE,
     envoy: Program = None,
     concurrency: Concurrency = 0,
     log_level: LogLevel = "warning",
@@ -177,7 +207,18 @@ def run_envoy(
     except GatewayError as error:
         fail(str(error))
     tls = _client_tls(xds_tls, xds_server_name) if xds_tls else None
-    settings = BootstrapSettings(gateway, node or _own_name(), xds, listen, stats, admin, tls=tls)
+    settings = BootstrapSettings(
+        gateway,
+        node or _own_name(),
+        xds,
+        listen,
+        stats,
+        admin,
+        max_body_bytes=max_body_bytes,
+        jwt=read_providers(jwt_providers),
+        tls=tls,
+        client_tls=read_tls(tls_secrets, client_certificates),
+    )
     command = envoy_command(program, settings, concurrency=concurrency, log_level=log_level)
     sys.stdout.flush()
     os.execv(program, command)  # noqa: S606  Envoy takes this process over; no shell is wanted
@@ -218,6 +259,25 @@ def _client_tls(certificates: Path, server_name: str) -> XdsClientTls:
     for name, content in sds_files(str(certificates.resolve())).items():
         (folder / name).write_text(yaml.safe_dump(content), "utf-8")
     return XdsClientTls(str(folder), server_name)
+
+
+@app.command("secrets")
+def write_secrets(
+    folder: Annotated[Path, typer.Argument(help="Folder to write; it is what --tls-secrets takes.")],
+    certificate: Annotated[str, typer.Option(help="Certificate chain, PEM.")],
+    key: Annotated[str, typer.Option(help="Its private key, PEM.")],
+    client_ca: Annotated[str, typer.Option(help="Certificates that sign clients' certificates, PEM.")] = "",
+) -> None:
+    """Write the folder of --tls-secrets: it names files where Envoy runs, which Envoy reads again when they change."""
+    for name, path in (("--certificate", certificate), ("--key", key), ("--client-ca", client_ca)):
+        if path and not path.startswith("/"):
+            fail(f"{name}: {path!r} is no absolute path", USAGE)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in secret_files(certificate, key, client_ca).items():
+            (folder / name).write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+    except OSError as error:
+        fail(f"{folder}: cannot be written: {error.strerror}")
 
 
 def envoy_command(

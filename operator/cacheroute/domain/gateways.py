@@ -9,7 +9,7 @@ class Rejection:
 
     Attributes:
         node: id of the proxy.
-        reason: CamelCase, a condition's reason: ``Rejected`` or ``UnsupportedVersion``.
+        reason: CamelCase, a condition's reason: ``Rejected``, ``UnsupportedVersion`` or ``InvalidSettings``.
         message: one short line.
     """
 

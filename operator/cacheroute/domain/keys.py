@@ -16,6 +16,9 @@ KEY_PUNCTUATION = "._:@/+=~|-"
 MAX_KEY_LENGTH = 256
 """The longest key that any plan may allow, in characters."""
 
+KEYED_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/responses")
+"""Requests that prefill a prompt: only they have a key. Everything else of the API takes the cold route."""
+
 _CANONICAL = re.compile(rf"[a-z0-9{re.escape(KEY_PUNCTUATION)}]+")
 
 
@@ -25,6 +28,8 @@ class KeySourceKind(enum.StrEnum):
     HEADER = "header"
     COOKIE = "cookie"
     BODY_FIELD = "bodyField"
+    JWT_CLAIM = "jwtClaim"
+    CLIENT_CERTIFICATE = "clientCertificate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,14 @@ class KeySource:
 
     Attributes:
         kind: what is looked at.
-        name: of a header in lower case, of a cookie, or the path of a JSON member, with dots between the levels.
+        name: of a header in lower case, of a cookie, or the path of a JSON member or claim, with dots between the
+            levels; of a client certificate, what of it: ``SpiffeId``.
+        provider: whose token a claim is of, a name from the gateway's settings.
     """
 
     kind: KeySourceKind
     name: str
+    provider: str = ""
 
 
 def canonical_key(raw: str, max_length: int) -> str | None:

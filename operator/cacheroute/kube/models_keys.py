@@ -1,11 +1,12 @@
 """spec.keys: where a request's key is found."""
 
+import enum
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
 
 from cacheroute.domain.keys import MAX_KEY_LENGTH, KeySource, KeySourceKind
-from cacheroute.kube.schema import Model, list_type, rule, rules
+from cacheroute.kube.schema import DnsLabel, Model, list_type, rule, rules
 
 SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key", "api-key")
 """Keys become labels of metrics and stand in status, so these may not carry them."""
@@ -27,7 +28,7 @@ _SECRET = "is a secret, and keys are shown in metrics and status; use a header t
 _CONNECTION = "belongs to the connection, not to the tenant"
 _OWN = "begins with x-cacheroute-, which the gateway strips from requests"
 _UNIQUE = "the same source stands there twice"
-_ONE = "exactly one of header, cookie and bodyField is needed"
+_ONE = "exactly one of header, cookie, bodyField, jwtClaim and clientCertificate is needed"
 
 HeaderName = Annotated[
     str,
@@ -47,15 +48,32 @@ BodyField = Annotated[str, Field(min_length=1, max_length=64, pattern=rf"^{_MEMB
 CookieName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")]
 
 
+class ClientCertificateKey(enum.StrEnum):
+    """What of a client certificate is a key."""
+
+    SPIFFE_ID = "SpiffeId"
+
+
+class JwtClaimModel(Model):
+    """A claim of a JSON Web Token that the gateway verified."""
+
+    provider: DnsLabel = Field(description="Name of a token provider in the gateway's settings.")
+    claim: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[!-~]+$")] = Field(
+        description="Claim whose value is a string, such as sub, tenant or https://example.com/tenant; where no claim "
+        "has this name, dots stand between the levels, as in organization.id.",
+    )
+
+
 class KeySourceModel(Model):
-    """One place to look for a key: a request header, a cookie, or a member of the JSON body."""
+    """One place to look for a key: in the headers, the JSON body, a verified token or a client certificate."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "x-kubernetes-map-type": "atomic",
             **rules(
                 rule(
-                    "[has(self.header), has(self.cookie), has(self.bodyField)].filter(one, one).size() == 1",
+                    "[has(self.header), has(self.cookie), has(self.bodyField), has(self.jwtClaim), "
+                    "has(self.clientCertificate)].filter(one, one).size() == 1",
                     _ONE,
                 )
             ),
@@ -75,6 +93,16 @@ class KeySourceModel(Model):
         description="Name of a cookie. Keys are shown in metrics and status: name one that is no credential.",
     )
 
+    jwt_claim: JwtClaimModel | None = Field(
+        default=None,
+        description="Claim of a token that the gateway verified; a request without a valid token has no such key.",
+    )
+    client_certificate: ClientCertificateKey | None = Field(
+        default=None,
+        description="SpiffeId: the URI in a client certificate that the gateway validated. Exactly one URI, "
+        "beginning with spiffe://.",
+    )
+
     @field_validator("header")
     @classmethod
     def _may_carry_a_key(cls, header: str | None) -> str | None:
@@ -88,7 +116,8 @@ class KeySourceModel(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if sum(one is not None for one in (self.header, self.cookie, self.body_field)) != 1:
+        all_kinds = (self.header, self.cookie, self.body_field, self.jwt_claim, self.client_certificate)
+        if sum(one is not None for one in all_kinds) != 1:
             raise ValueError(_ONE)
         return self
 
@@ -98,6 +127,10 @@ class KeySourceModel(Model):
             return KeySource(KeySourceKind.HEADER, self.header)
         if self.cookie is not None:
             return KeySource(KeySourceKind.COOKIE, self.cookie)
+        if self.jwt_claim is not None:
+            return KeySource(KeySourceKind.JWT_CLAIM, self.jwt_claim.claim, self.jwt_claim.provider)
+        if self.client_certificate is not None:
+            return KeySource(KeySourceKind.CLIENT_CERTIFICATE, self.client_certificate.value)
         return KeySource(KeySourceKind.BODY_FIELD, self.body_field or "")
 
 

@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from cacheroute.domain.telemetry import LABEL_GATEWAY
-from cacheroute.proxy.node import DEFAULT_ADDRESS, DEFAULT_PORT, METADATA
+from cacheroute.proxy import jwks
+from cacheroute.proxy.node import METADATA
+from cacheroute.proxy.settings import (
+    DEFAULT_ADDRESS,
+    DEFAULT_BODY_BYTES,
+    DEFAULT_PORT,
+    GatewaySettings,
+    JwtProvider,
+    TlsSettings,
+)
 from cacheroute.proxy.xds_client_tls import XdsClientTls, transport_socket
 
 ADMIN_CLUSTER = "admin"
@@ -34,6 +43,9 @@ class BootstrapSettings:
         eviction_seconds: a counter that nobody touched for this long is dropped, which bounds the memory
             that clients with ever new keys can take; a multiple of 5 (Envoy's flush interval).
         tls: the certificates of the connection to the operator; None for plain text.
+        max_body_bytes: largest request body; a larger one is answered with 413.
+        jwt: whose tokens the proxy verifies.
+        client_tls: how it speaks TLS with clients; None for plain HTTP.
     """
 
     gateway: str
@@ -45,6 +57,9 @@ class BootstrapSettings:
     max_connections: int = 50_000
     eviction_seconds: int = 900
     tls: XdsClientTls | None = None
+    max_body_bytes: int = DEFAULT_BODY_BYTES
+    jwt: tuple[JwtProvider, ...] = ()
+    client_tls: TlsSettings | None = None
 
 
 def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
@@ -54,7 +69,11 @@ def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
         "admin": {"address": _address(settings.admin)},
         "static_resources": {
             "listeners": [_stats_listener(settings.stats)],
-            "clusters": [_xds_cluster(settings), _static_cluster(ADMIN_CLUSTER, settings.admin)],
+            "clusters": [
+                _xds_cluster(settings),
+                _static_cluster(ADMIN_CLUSTER, settings.admin),
+                *jwks.clusters(settings.jwt),
+            ],
         },
         "dynamic_resources": _dynamic_resources(),
         "stats_config": {"stats_tags": [{"tag_name": LABEL_GATEWAY, "fixed_value": settings.gateway}]},
@@ -64,9 +83,19 @@ def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
 
 
 def _node(settings: BootstrapSettings) -> dict[str, Any]:
-    listen = {"address": settings.listen.host, "port": settings.listen.port}
     identity = {"id": settings.node} if settings.node else {}
-    return {**identity, "cluster": settings.gateway, "metadata": {METADATA: listen}}
+    return {**identity, "cluster": settings.gateway, "metadata": {METADATA: _listener_settings(settings)}}
+
+
+def _listener_settings(settings: BootstrapSettings) -> dict[str, Any]:
+    """Return what the operator needs to know to make the proxy's listener."""
+    always = {
+        "address": settings.listen.host,
+        "port": settings.listen.port,
+        "maxBodyBytes": settings.max_body_bytes,
+    }
+    wanted = GatewaySettings(jwt=settings.jwt, tls=settings.client_tls)
+    return {**always, **wanted.model_dump(mode="json", by_alias=True, exclude_defaults=True)}
 
 
 def _dynamic_resources() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The listener: it depends on where a proxy listens and on the tuning, never on plans.
+"""The listener: it depends on a proxy's settings and on the tuning, never on plans.
 
 A changed listener drains its connections, so everything that plans change is in the route table. The HTTP
 filters are written as Envoy's own documentation writes them, and parsed into messages, which checks every name.
@@ -21,10 +21,11 @@ from envoy.extensions.http.early_header_mutation.header_mutation.v3 import (  # 
 from google.protobuf import json_format
 
 from cacheroute.domain import telemetry as words
-from cacheroute.proxy import names
+from cacheroute.proxy import jwt, names, tls
 from cacheroute.proxy.messages import register_missing
 from cacheroute.proxy.node import ProxyNode
 from cacheroute.proxy.script import lua_script
+from cacheroute.proxy.settings import GatewaySettings
 from cacheroute.proxy.telemetry import DECISION
 from cacheroute.proxy.tuning import Tuning
 
@@ -45,13 +46,17 @@ register_missing()
 
 
 def listener(node: ProxyNode, tuning: Tuning) -> listener_pb2.Listener:
-    """Return the listener of a proxy; it depends on where the proxy listens and on its version."""
+    """Return the listener of a proxy; it depends on the proxy's settings and on its version."""
+    settings = node.settings
+    chain: dict[str, Any] = {"filters": [_manager_filter(node, tuning)]}
+    if settings.tls is not None:
+        chain["transport_socket"] = tls.transport_socket(settings.tls)
     return json_format.ParseDict(
         {
             "name": names.LISTENER,
-            "address": {"socket_address": {"address": node.address, "port_value": node.port}},
-            "per_connection_buffer_limit_bytes": tuning.max_body_bytes,
-            "filter_chains": [{"filters": [_manager_filter(node, tuning)]}],
+            "address": {"socket_address": {"address": settings.address, "port_value": settings.port}},
+            "per_connection_buffer_limit_bytes": settings.max_body_bytes,
+            "filter_chains": [chain],
         },
         listener_pb2.Listener(),
     )
@@ -68,9 +73,15 @@ def _manager_filter(node: ProxyNode, tuning: Tuning) -> dict[str, Any]:
                 "config_source": {"ads": {}, "resource_api_version": "V3"},
             },
             "early_header_mutation_extensions": [_early_mutation()],
-            "http_filters": [_lua_filter(), _json_usage(), _sse_usage(), _router_filter()],
+            "http_filters": [
+                *_token_filters(node.settings),
+                _lua_filter(),
+                _json_usage(),
+                _sse_usage(),
+                _router_filter(),
+            ],
             "access_log": _counters(_scope(node, tuning)),
-            "local_reply_config": _local_replies(tuning),
+            "local_reply_config": _local_replies(node.settings),
             "use_remote_address": True,
             "normalize_path": True,
             "merge_slashes": True,
@@ -98,6 +109,12 @@ def _early_mutation() -> dict[str, Any]:
             ]
         },
     )
+
+
+def _token_filters(settings: GatewaySettings) -> list[dict[str, Any]]:
+    if not settings.jwt:
+        return []
+    return [_typed(jwt.FILTER, "filters.http.jwt_authn.v3.JwtAuthentication", jwt.jwt_config(settings.jwt))]
 
 
 def _lua_filter() -> dict[str, Any]:
@@ -185,14 +202,15 @@ def _request(key: str) -> str:
     return f"%DYNAMIC_METADATA({names.NAMESPACE}:{key})%"
 
 
-def _local_replies(tuning: Tuning) -> dict[str, Any]:
+def _local_replies(settings: GatewaySettings) -> dict[str, Any]:
     """Give every answer of Envoy's own the shape of an OpenAI error."""
-    too_large = f"The request body is larger than this gateway accepts ({tuning.max_body_bytes} bytes)."
+    too_large = f"The request body is larger than this gateway accepts ({settings.max_body_bytes} bytes)."
     no_destination = "No destination of this model is up. Try again shortly."
     server_error = {"status_code_filter": {"comparison": {"op": "GE", "value": _runtime(500)}}}
     no_host = {"response_flag_filter": {"flags": ["UH", "NC", "UF"]}}
     return {
         "mappers": [
+            _mapper(_status(401), "authentication_error", None, "This gateway needs a valid token: "),
             _mapper(_status(413), "invalid_request_error", too_large),
             _mapper(no_host, "service_unavailable", no_destination),
             _mapper(server_error, "server_error", None),
@@ -201,9 +219,9 @@ def _local_replies(tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def _mapper(condition: dict[str, Any], kind: str, text: str | None) -> dict[str, Any]:
+def _mapper(condition: dict[str, Any], kind: str, text: str | None, before: str = "") -> dict[str, Any]:
     body = {"body": {"inline_string": text}} if text else {}
-    return {"filter": condition, **body, "body_format_override": _error_shape(kind)}
+    return {"filter": condition, **body, "body_format_override": _error_shape(kind, before)}
 
 
 def _status(code: int) -> dict[str, Any]:
@@ -214,8 +232,8 @@ def _runtime(value: int) -> dict[str, Any]:
     return {"default_value": value, "runtime_key": f"cacheroute.local_reply.{value}"}
 
 
-def _error_shape(kind: str) -> dict[str, Any]:
-    error = {"message": "%LOCAL_REPLY_BODY%", "type": kind, "param": None, "code": "%RESPONSE_CODE%"}
+def _error_shape(kind: str, before: str = "") -> dict[str, Any]:
+    error = {"message": f"{before}%LOCAL_REPLY_BODY%", "type": kind, "param": None, "code": "%RESPONSE_CODE%"}
     return {"json_format": {"error": error}}
 
 

@@ -30,6 +30,8 @@ _SOURCE_FIELDS = {
     KeySourceKind.HEADER: "header",
     KeySourceKind.COOKIE: "cookie",
     KeySourceKind.BODY_FIELD: "field",
+    KeySourceKind.JWT_CLAIM: "claim",
+    KeySourceKind.CLIENT_CERTIFICATE: "certificate",
 }
 """What the Lua script calls each kind of source."""
 
@@ -122,7 +124,8 @@ def _entry_route(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Ro
 
 
 def _source(source: KeySource) -> struct_pb2.Value:
-    return _struct({_SOURCE_FIELDS[source.kind]: _text(source.name)})
+    provider = {"provider": _text(source.provider)} if source.provider else {}
+    return _struct({_SOURCE_FIELDS[source.kind]: _text(source.name), **provider})
 
 
 def _plan_hosts(table: RoutingTable, tuning: Tuning) -> Iterator[route_components_pb2.VirtualHost]:

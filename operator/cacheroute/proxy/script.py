@@ -4,9 +4,9 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from cacheroute.domain.keys import KEY_PUNCTUATION
+from cacheroute.domain.keys import KEY_PUNCTUATION, KEYED_PATHS
 from cacheroute.domain.telemetry import KEY_REJECTED
-from cacheroute.proxy import names
+from cacheroute.proxy import jwt, names
 
 MAX_JSON_STEPS = 1_000_000
 """Strings and brackets that the scanner looks at before it gives up: bounds the time of a hostile body to 0.2 s."""
@@ -23,7 +23,7 @@ def lua_script() -> str:
 
 def constants() -> str:
     """Return the Lua constants that the files in ``lua/`` use."""
-    values: dict[str, str | int] = {
+    values: dict[str, str | int | tuple[str, ...]] = {
         "KEY_HEADER": names.KEY_HEADER,
         "NAMESPACE": names.NAMESPACE,
         "NO_MODEL": names.NO_MODEL,
@@ -33,6 +33,8 @@ def constants() -> str:
         "REJECTED": KEY_REJECTED,
         "ODD": _odd_pattern(),
         "MAX_STEPS": MAX_JSON_STEPS,
+        "JWT": jwt.FILTER,
+        "KEYED_PATHS": KEYED_PATHS,
     }
     return "".join(f"local {name} = {_literal(value)}\n" for name, value in values.items())
 
@@ -43,5 +45,7 @@ def _odd_pattern() -> str:
     return f"[^a-z0-9{punctuation}]"
 
 
-def _literal(value: str | int) -> str:
+def _literal(value: str | int | tuple[str, ...]) -> str:
+    if isinstance(value, tuple):
+        return "{ " + ", ".join(f"['{one}'] = true" for one in value) + " }"
     return str(value) if isinstance(value, int) else f"'{value}'"

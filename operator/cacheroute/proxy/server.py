@@ -3,6 +3,8 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import grpc
@@ -28,6 +30,8 @@ _SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 _MAX_REQUEST_BYTES = 8 * 1024 * 1024
 """A reconnecting Envoy names every resource that it has, a few for each plan."""
 _MAX_NODE_LENGTH = 253
+_LISTENERS_KEPT = 64
+"""Proxies with the same settings share one; how many settings there are is bounded by nobody."""
 _OPTIONS = [
     ("grpc.max_receive_message_length", _MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", -1),
@@ -64,7 +68,6 @@ class AdsServer:
         self._offered: dict[str, int] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tables: dict[str, tuple[RoutingTable, ...]] = {}
-        self._listeners: dict[tuple[str, int, bool], Resource] = {}
         self._sessions: set[Session] = set()
         self._streams = self._connections = 0
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
@@ -192,10 +195,7 @@ class AdsServer:
         session.changed.set()
 
     def _listener(self, node: ProxyNode) -> Resource:
-        place = (node.address, node.port, node.bounds_counters)
-        if place not in self._listeners:
-            self._listeners[place] = resource(LISTENER, listener(node, self._tuning))
-        return self._listeners[place]
+        return _compiled_listener(replace(node, name="", gateway=""), self._tuning)
 
     async def _serve_deltas(self, requests: AsyncIterator[bytes], context: Any) -> None:
         """Serve one proxy until it goes or is refused."""
@@ -286,8 +286,14 @@ class AdsServer:
         return asyncio.get_running_loop().time()
 
 
+@lru_cache(maxsize=_LISTENERS_KEPT)
+def _compiled_listener(node: ProxyNode, tuning: Tuning) -> Resource:
+    return resource(LISTENER, listener(node, tuning))
+
+
 def _refusal(node: ProxyNode) -> Rejection:
-    return Rejection(node.name, "UnsupportedVersion", node.unsupported)
+    reason = "InvalidSettings" if node.problem else "UnsupportedVersion"
+    return Rejection(node.name, reason, node.unsupported)
 
 
 async def _first(requests: AsyncIterator[bytes]) -> Any:

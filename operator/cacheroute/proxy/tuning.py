@@ -8,7 +8,6 @@ class Tuning:
     """How the gateway's Envoys wait, retry and bound what clients can use up.
 
     Attributes:
-        max_body_bytes: largest request body; a larger one is answered with 413.
         stream_idle_seconds: a stream without a byte in either direction for this long is reset. There is
             no route timeout: an answer that is not streamed sends nothing until it is complete.
         request_header_seconds: time a client has to send its headers.
@@ -29,7 +28,6 @@ class Tuning:
         max_streams: concurrent HTTP/2 streams of one client connection.
     """
 
-    max_body_bytes: int = 8 * 1024 * 1024
     stream_idle_seconds: int = 3600
     request_header_seconds: int = 10
     connect_milliseconds: int = 500

@@ -32,19 +32,48 @@ local function cookie(headers, wanted)
   return nil
 end
 
-local function read(headers, members, source)
+-- A claim of a token that Envoy verified: the one with this name, else the one that the dots lead to.
+local function claim(request, source)
+  local verified = request:dynamicMetadata():get(JWT)
+  local value = verified and verified[source.provider]
+  if type(value) == 'table' and value[source.claim] == nil then
+    for name in string.gmatch(source.claim, '[^.]+') do
+      value = type(value) == 'table' and value[name]
+    end
+  else
+    value = value and value[source.claim]
+  end
+  return type(value) == 'string' and value or nil
+end
+
+-- The identity in a client certificate that Envoy validated (X.509-SVID, section 2: exactly one URI).
+local function spiffe_id(request)
+  local connection = request:downstreamSslConnection()
+  if not connection or not connection:peerCertificateValidated() then
+    return nil
+  end
+  local uris = connection:uriSanPeerCertificate()
+  return #uris == 1 and string.match(uris[1], '^spiffe://.+') or nil
+end
+
+-- A header that a request has twice has both values with a comma between them, which is in no key.
+local function read(request, headers, members, source)
   if source.header then
     return headers:get(source.header)
   elseif source.cookie then
     return cookie(headers, source.cookie)
+  elseif source.claim then
+    return claim(request, source)
+  elseif source.certificate then
+    return spiffe_id(request)
   end
   return members[source.field]
 end
 
 -- The first source that has a value; an empty one counts as absent.
-local function find_key(headers, members, sources)
+local function find_key(request, headers, members, sources)
   for _, source in ipairs(sources) do
-    local value = read(headers, members, source)
+    local value = read(request, headers, members, source)
     if value and value ~= '' then
       return value
     end
@@ -63,6 +92,11 @@ local function canonical(raw, max_length)
   return key
 end
 
+-- Whether the request prefills a prompt; what manages models or counts tokens has no key.
+local function has_key(headers)
+  return KEYED_PATHS[string.match(headers:get(':path') or '', '^[^?]*')]
+end
+
 -- Every request starts in the virtual host that answers "no such model", which also knows the body fields that
 -- any plan of this gateway looks at. A body that is no JSON object names no model.
 function envoy_on_request(handle)
@@ -74,10 +108,10 @@ function envoy_on_request(handle)
   if not prefix then
     return
   end
-  local raw = body and find_key(handle:headers(), members, plan:get('sources'))
+  local headers, request = handle:headers(), handle:streamInfo()
+  local raw = body and has_key(headers) and find_key(request, headers, members, plan:get('sources'))
   local key = raw and canonical(raw, plan:get('max_length'))
-  local request = handle:streamInfo():dynamicMetadata()
-  request:set(NAMESPACE, 'plan', plan:get('plan'))
-  request:set(NAMESPACE, 'key', key or raw and REJECTED or '')
+  request:dynamicMetadata():set(NAMESPACE, 'plan', plan:get('plan'))
+  request:dynamicMetadata():set(NAMESPACE, 'key', key or raw and REJECTED or '')
   enter(handle, prefix .. (key or COLD))
 end
