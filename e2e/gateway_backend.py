@@ -6,6 +6,7 @@ import sys
 from aiohttp import web
 
 USAGE = {"prompt_tokens": 1200, "prompt_tokens_details": {"cached_tokens": 1100}}
+LARGEST_HEADER = 1024 * 1024
 ANSWER_SECONDS = 0.01
 """Long enough that a killed process has requests in hand."""
 
@@ -32,7 +33,8 @@ async def main() -> None:
     """Serve on a free port and print it."""
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app, access_log=None)
+    lenient = {"auto_decompress": False, "max_line_size": LARGEST_HEADER, "max_field_size": LARGEST_HEADER}
+    runner = web.AppRunner(app, access_log=None, **lenient)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     sys.stdout.write(f"{runner.addresses[0][1]}\n")

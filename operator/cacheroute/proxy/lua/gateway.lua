@@ -20,12 +20,14 @@ local function model_domain(model)
   return MODEL_PREFIX .. string.gsub(string.lower(model), ODD, percent)
 end
 
--- The value of a cookie (RFC 6265, section 5.4), the first of several; nil where there is none.
+-- The value of a cookie (RFC 6265, section 5.4), the first of several; nil where there is none. No pattern here can
+-- match at more than one place, so the time is linear in the header's length.
 local function cookie(headers, wanted)
   for index = 0, headers:getNumValues('cookie') - 1 do
-    for name, value in string.gmatch(headers:getAtIndex('cookie', index), '([^=;%s]+)=([^;]*)') do
-      if name == wanted then
-        return (string.gsub(value, '^"(.*)"$', '%1'))
+    for pair in string.gmatch(headers:getAtIndex('cookie', index), '[^;]+') do
+      local name, equals = string.find(pair, '%S'), string.find(pair, '=', 1, true)
+      if equals and string.sub(pair, name, equals - 1) == wanted then
+        return (string.gsub(string.sub(pair, equals + 1), '^"(.*)"$', '%1'))
       end
     end
   end
@@ -100,6 +102,9 @@ end
 -- Every request starts in the virtual host that answers "no such model", which also knows the body fields that
 -- any plan of this gateway looks at. A body that is no JSON object names no model.
 function envoy_on_request(handle)
+  if handle:headers():get(':method') == 'CONNECT' then
+    return -- its body never ends
+  end
   local fields = handle:virtualHost():metadata():get('fields') or {}
   local body = handle:body()
   local members = body and json_members(body:getBytes(0, body:length()), fields, MAX_STEPS) or {}
