@@ -11,6 +11,8 @@ from cacheroute.controllers.settings import OperatorSettings
 from cacheroute.kube.crd import text as crd_text
 from cacheroute.prom.metrics import Metrics
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
+from cacheroute.proxy.settings import DEFAULT_BODY_BYTES
+from cacheroute.proxy.tls import secret_files
 from cacheroute.proxy.xds_client_tls import CA_SDS, CERTIFICATE_SDS, XdsClientTls, sds_files
 from scripts.chart_values import described
 from scripts.command_reference import command_reference
@@ -19,6 +21,16 @@ from scripts.field_reference import field_reference
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "charts" / "cacheroute"
 
+
+_NODE_SETTINGS = '{{- with (include "cacheroute.nodeSettings" . | trim) }}{{ nindent 6 . }}{{ end }}\n'
+_JWKS_CLUSTERS = '{{- with (include "cacheroute.jwksClusters" . | trim) }}{{ nindent 2 . }}{{ end }}\n'
+_MAX_BODY = "maxBodyBytes: {{ .Values.gateway.maxBodyBytes | int64 }}\n"
+_BOOTSTRAP_VALUES = (
+    ("port_value: 0", "port_value: {{ .Values.service.xdsPort }}"),
+    (f"maxBodyBytes: {DEFAULT_BODY_BYTES}\n", _MAX_BODY + _NODE_SETTINGS),
+    ("dynamic_resources:\n", _JWKS_CLUSTERS + "dynamic_resources:\n"),
+)
+"""What of the bootstrap is a value of the chart, and the template that takes its place."""
 
 CHART_SDS, CHART_CERTIFICATES = "/etc/envoy", "/etc/envoy-xds-tls"
 """Where the gateway's pods have the SDS files and the certificates."""
@@ -33,7 +45,15 @@ def chart_bootstrap(tls: XdsClientTls | None) -> str:
     )
     apart = json.loads(json.dumps(bootstrap(settings)))
     text = yaml.safe_dump(apart, sort_keys=False, width=1000)
-    return text.replace("port_value: 0", "port_value: {{ .Values.service.xdsPort }}")
+    for plain, template in _BOOTSTRAP_VALUES:
+        text = text.replace(plain, template, 1)
+    return text
+
+
+def chart_client_tls(name: str) -> str:
+    """Return a file that tells the gateway's Envoys where the certificates towards clients are."""
+    files = secret_files("/etc/envoy-tls/tls.crt", "/etc/envoy-tls/tls.key", "/etc/envoy-client-ca/ca.crt")
+    return yaml.safe_dump(files[name], sort_keys=False)
 
 
 def chart_sds(name: str) -> str:
@@ -86,6 +106,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "charts/cacheroute/files/bootstrap.yaml": lambda: chart_bootstrap(None),
     "charts/cacheroute/files/bootstrap-tls.yaml": lambda: chart_bootstrap(XdsClientTls(CHART_SDS)),
     "charts/cacheroute/files/xds-certificate.yaml": lambda: chart_sds(CERTIFICATE_SDS),
+    "charts/cacheroute/files/certificate.yaml": lambda: chart_client_tls("certificate.yaml"),
+    "charts/cacheroute/files/client-ca.yaml": lambda: chart_client_tls("client-ca.yaml"),
     "charts/cacheroute/files/xds-ca.yaml": lambda: chart_sds(CA_SDS),
     "charts/cacheroute/README.md": chart_readme,
     "docs/reference/settings.md": settings_reference,

@@ -15,10 +15,13 @@ import kubernetes_validate
 import pytest
 import yaml
 from cryptography import x509
+from pydantic import TypeAdapter
 
 from cacheroute import __version__
 from cacheroute.controllers.settings import OperatorSettings
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
+from cacheroute.proxy.settings import ClientCertificates, JwtProvider, TlsSettings
+from cacheroute.proxy.tls import secret_files
 from cacheroute.proxy.xds_client_tls import XdsClientTls, sds_files
 from cacheroute.proxy.xds_server_tls import XdsServerTls
 
@@ -27,6 +30,25 @@ DATA = Path(__file__).parent / "data"
 KUBERNETES = "1.37.0"
 TLS = XdsClientTls("/etc/envoy")
 SCRAPE = "prometheus.io/scrape"
+GATEWAY_SETTINGS: dict[str, Any] = {
+    "maxBodyBytes": 33_554_432,
+    "jwt": {
+        "providers": [
+            {"name": "corp", "issuer": "https://corp.example", "jwks": '{"keys":[]}', "required": True},
+            {
+                "name": "cloud",
+                "issuer": "https://cloud.example",
+                "jwksUri": "https://cloud.example:8443/keys",
+            },
+            {"name": "near", "issuer": "near", "audiences": ["a"], "jwksUri": "http://keys.auth.svc/jwks"},
+        ]
+    },
+    "tls": {
+        "secretName": "inference-tls",
+        "clientCertificates": "optional",
+        "clientCaSecretName": "clients",
+    },
+}
 CASES: dict[str, dict[str, Any]] = {
     "defaults": {},
     "own-envoys": {"gateway": {"enabled": False}},
@@ -54,6 +76,7 @@ CASES: dict[str, dict[str, Any]] = {
         "extraArgs": ["--log-level=debug"],
         "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy.example:3128"}],
         "gateway": {
+            **GATEWAY_SETTINGS,
             "name": "batch",
             "concurrency": 0,
             "drainSeconds": 600,
@@ -144,6 +167,41 @@ def test_the_gateway_starts_with_the_bootstrap_that_the_command_prints() -> None
     assert config == bootstrap(
         BootstrapSettings("default", xds=Place("cacheroute.cacheroute-system.svc", 18000), tls=TLS)
     )
+
+
+def test_the_gateways_settings_are_in_its_bootstrap() -> None:
+    values = {"gateway": GATEWAY_SETTINGS}
+    data = named(values, "ConfigMap", "cacheroute-gateway")["data"]
+    wanted = BootstrapSettings(
+        "default",
+        xds=Place("cacheroute.cacheroute-system.svc", 18000),
+        tls=TLS,
+        max_body_bytes=33_554_432,
+        jwt=TypeAdapter(tuple[JwtProvider, ...]).validate_python(GATEWAY_SETTINGS["jwt"]["providers"]),
+        client_tls=TlsSettings(secrets="/etc/envoy", client_certificates=ClientCertificates.OPTIONAL),
+    )
+    assert yaml.safe_load(data["bootstrap.yaml"]) == bootstrap(wanted)
+    files = secret_files("/etc/envoy-tls/tls.crt", "/etc/envoy-tls/tls.key", "/etc/envoy-client-ca/ca.crt")
+    assert {name: yaml.safe_load(data[name]) for name in files} == files
+    pod = named(values, "Deployment", "cacheroute-gateway")["spec"]["template"]["spec"]
+    (envoy,) = (one for one in (*pod["containers"], *pod.get("initContainers", ())) if one["name"] == "envoy")
+    mounted = {one["name"]: one["mountPath"] for one in envoy["volumeMounts"]}
+    secrets = {one["name"]: one["secret"]["secretName"] for one in pod["volumes"] if "secret" in one}
+    assert (mounted["tls"], secrets["tls"]) == ("/etc/envoy-tls", "inference-tls")
+    assert (mounted["client-ca"], secrets["client-ca"]) == ("/etc/envoy-client-ca", "clients")
+
+
+def test_a_key_set_may_be_written_as_a_mapping() -> None:
+    provider = {"name": "corp", "issuer": "x", "jwks": {"keys": [{"kty": "EC"}]}}
+    values = {"gateway": {"jwt": {"providers": [provider]}}}
+    config = yaml.safe_load(named(values, "ConfigMap", "cacheroute-gateway")["data"]["bootstrap.yaml"])
+    (said,) = config["node"]["metadata"]["cacheroute"]["jwt"]
+    assert JwtProvider.model_validate(said).jwks == '{"keys":[{"kty":"EC"}]}'
+
+
+def test_client_certificates_need_tls_and_a_ca() -> None:
+    with pytest.raises(helm_python.HelmError, match="clientCaSecretName"):
+        rendered({"gateway": {"tls": {"secretName": "x", "clientCertificates": "required"}}})
 
 
 def test_the_gateway_finds_the_operator() -> None:
