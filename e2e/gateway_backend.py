@@ -33,8 +33,13 @@ async def main() -> None:
     """Serve on a free port and print it."""
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_route("*", "/{path:.*}", answer)
-    lenient = {"auto_decompress": False, "max_line_size": LARGEST_HEADER, "max_field_size": LARGEST_HEADER}
-    runner = web.AppRunner(app, access_log=None, **lenient)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        auto_decompress=False,
+        max_line_size=LARGEST_HEADER,
+        max_field_size=LARGEST_HEADER,
+    )
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     sys.stdout.write(f"{runner.addresses[0][1]}\n")
