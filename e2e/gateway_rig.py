@@ -25,6 +25,7 @@ from cacheroute.proxy.envoy_binary import find_or_fetch
 from cacheroute.proxy.errors import GatewayError
 from cacheroute.proxy.server import AdsServer
 from cacheroute.proxy.settings import GatewaySettings
+from cacheroute.proxy.tuning import Tuning
 
 DEADLINE = 20.0
 GATEWAY = "default"
@@ -205,6 +206,16 @@ class Rig:
             if sample.name.removesuffix("_total") == name
         }
 
+    async def counted_by_arm(self, name: str) -> dict[tuple[str, str], float]:
+        """Return a counter by (plan, arm)."""
+        text = await self.page(self.stats, "/stats/prometheus")
+        return {
+            (sample.labels["plan"], sample.labels["arm"]): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name.removesuffix("_total") == name and "le" not in sample.labels
+        }
+
     async def counted_requests(self, number: int) -> dict[tuple[str, str, str], float]:
         """Wait until so many requests are counted, which is after their answers, and return them."""
         async with asyncio.timeout(DEADLINE):
@@ -222,12 +233,16 @@ class Rig:
 
 @contextlib.asynccontextmanager
 async def gateway(
-    backends: int, eviction_seconds: int = 900, *, wanted: GatewaySettings = PLAIN
+    backends: int,
+    eviction_seconds: int = 900,
+    *,
+    wanted: GatewaySettings = PLAIN,
+    tuning: Tuning | None = None,
 ) -> AsyncIterator[Rig]:
     """Run a gateway with so many destinations and no plan yet; it takes bodies, tokens and TLS as ``wanted``."""
     program = envoy_program()
     async with contextlib.AsyncExitStack() as stack:
-        ads = AdsServer(lambda _gateway: None)
+        ads = AdsServer(lambda _gateway: None, tuning)
         xds_port = await ads.start("127.0.0.1:0")
         client = await stack.enter_async_context(aiohttp.ClientSession(trust_env=False))
         scheme = "http" if wanted.tls is None else "https"

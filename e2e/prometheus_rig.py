@@ -49,10 +49,12 @@ class Counters:
     Attributes:
         rates: requests/s by plan and key; every request has 100 prompt tokens, 40 of them cached.
         live: whether the page is answered.
+        dropped: additions/s that the proxy drops.
     """
 
     rates: Mapping[tuple[str, str], float]
     live: bool = True
+    dropped: float = 0.0
     url: str = ""
     _started: float = field(default_factory=time.monotonic)
 
@@ -61,12 +63,36 @@ class Counters:
         if not self.live:
             raise web.HTTPServiceUnavailable
         age = time.monotonic() - self._started
-        lines = ['envoy_server_live{cacheroute_gateway="default"} 1']
+        lines = [
+            'envoy_server_live{cacheroute_gateway="default"} 1',
+            f"envoy_server_stats_overflow_counter{{}} {int(self.dropped * age)}",
+        ]
         for (plan, key), rate in self.rates.items():
             labels = f'plan="{_escaped(plan)}",routing_key="{_escaped(key)}",decision="cold"'
             for name, each in (("requests", 1), ("prompt_tokens", 100), ("cached_tokens", 40)):
                 lines.append(f"envoy_cacheroute_{name}{{{labels}}} {int(rate * age) * each}")
+        for plan in sorted({plan for plan, _ in self.rates}):
+            lines.extend(self._arms(plan, age))
         return web.Response(text="\n".join(lines) + "\n")
+
+    def _arms(self, plan: str, age: float) -> list[str]:
+        """Return nine tenths of a plan's requests as planned ones at 80 ms, the rest as flat ones at 300 ms."""
+        total = int(age * sum(rate for (name, _), rate in self.rates.items() if name == plan))
+        lines = []
+        for arm, share, milliseconds in (("plan", 0.9, 80), ("flat", 0.1, 300)):
+            labels, count = f'plan="{_escaped(plan)}",arm="{arm}"', total * share
+            for name, each in (
+                ("requests", 1),
+                ("prompt_tokens", 100),
+                ("cached_tokens", 40),
+                ("errors", 0.01),
+            ):
+                lines.append(f"envoy_cacheroute_arm_{name}{{{labels}}} {count * each}")
+            for bound in (50, 100, 200, 400):
+                seen = count if milliseconds < bound else 0
+                lines.append(f'envoy_cacheroute_arm_ttft_milliseconds_bucket{{{labels},le="{bound}"}} {seen}')
+            lines.append(f'envoy_cacheroute_arm_ttft_milliseconds_bucket{{{labels},le="+Inf"}} {count}')
+        return lines
 
 
 def _escaped(value: str) -> str:

@@ -116,6 +116,7 @@ def status() -> PlanStatus:
         destinations={DestinationState.READY: 2, DestinationState.LOST: 1},
         gateways=GatewayStatus(2, 2),
         served=None,
+        arms=None,
         last_decision=None,
         top_keys=top_keys(plan()),
     )

@@ -63,6 +63,33 @@ async def test_rates_of_every_key_of_one_plan(server: Prometheus) -> None:
     assert hostile.keys == ("tenant-h",)
 
 
+async def test_both_arms_and_dropped_additions_are_measured_by_both_sources(
+    server: Prometheus, counters: Counters
+) -> None:
+    counters.dropped = 30.0
+    alone = GatewayRates((counters.url,))
+    scraping = asyncio.create_task(alone.run())
+    try:
+        for rates in (server.rates(), alone):
+            await until(lambda source=rates: source.fetch(spec(), 1), complete)  # type: ignore[misc]
+    finally:
+        scraping.cancel()
+
+
+def complete(outcome: RatesOutcome) -> bool:
+    """Tell whether both arms are as the counters have them."""
+    if not isinstance(outcome, Rates) or outcome.arms is None:
+        return False
+    plan, flat = outcome.arms.plan, outcome.arms.flat
+    if plan is None or flat is None or plan.hit_percent is None or None in (plan.ttft_p50, flat.ttft_p99):
+        return False
+    seen = [plan.requests, flat.requests, plan.ttft_p50, plan.ttft_p99, flat.ttft_p50, flat.ttft_p99]
+    return bool(
+        seen == pytest.approx([720, 80, 75, 99.5, 300, 398], rel=0.15)
+        and [plan.hit_percent, plan.error_percent, outcome.uncounted] == pytest.approx([40, 1, 30], rel=0.15)
+    )
+
+
 async def test_every_lack_has_its_reason_and_passes(server: Prometheus, counters: Counters) -> None:
     rates = server.rates()
 

@@ -90,6 +90,8 @@ CASES: dict[str, dict[str, Any]] = {
             "podDisruptionBudget": {"maxUnavailable": "25%"},
         },
         "podMonitor": {"enabled": True, "labels": {"release": "monitoring"}},
+        "prometheusRule": {"enabled": True, "labels": {"release": "monitoring"}},
+        "grafanaDashboard": {"enabled": True, "annotations": {"grafana_folder": "Inference"}},
     },
 }
 """Name of a golden file → values."""

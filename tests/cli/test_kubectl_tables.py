@@ -52,3 +52,9 @@ def test_a_plan_is_shown_by_seat() -> None:
     shown = text(tables.plan_table("llama", plan()))
     assert "vacant (was pod-b)" in shown
     assert "40 of 100 keys" in shown
+
+
+def test_only_plans_with_both_arms_are_compared() -> None:
+    both = routing_plan({"status": {"arms": {"plan": {}, "flat": {}, "comparison": "plan against flat"}}})
+    one = routing_plan({"status": {"arms": {"plan": {}, "comparison": "no comparison"}}})
+    assert tables.comparisons([*PLANS, one, both]) == ["inference/llama-70b: plan against flat"]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from cacheroute.domain.arms import ArmFigures, Arms
 from cacheroute.domain.conditions import Condition, ConditionStatus, ConditionType
 from cacheroute.domain.decision import Moved, Outcome
 from cacheroute.domain.fleet import DestinationState
@@ -33,6 +34,7 @@ STATUS = PlanStatus(
     destinations={DestinationState.READY: 29, DestinationState.DRAINING: 1, DestinationState.LOST: 0},
     gateways=GatewayStatus(2, 1, (Rejection("envoy-1", "Rejected", "bad route"),)),
     served=ServedTokens(1000.0, 931.4, 300),
+    arms=Arms(ArmFigures(9000.4, 9, 1e6, 712_000, 120.4, None), None, 300),
     last_decision=LastDecision(NOW, Outcome.INSTALLED, "FirstPlan", "plan installed", Moved(41, 0.84)),
     top_keys=top_keys(plan()),
 )
@@ -51,7 +53,7 @@ def test_a_refused_plan_says_why_and_nothing_else() -> None:
     refused = document(refused_status(InvalidSpec(4, "spec.models: is needed")))
     assert refused["observedGeneration"] == 4
     assert [one["type"] for one in refused["conditions"]] == [kind.value for kind in ConditionType]
-    assert not {"plan", "served", "lastDecision"} & refused.keys()
+    assert not {"plan", "served", "arms", "lastDecision"} & refused.keys()
 
 
 def test_a_transition_time_lasts_as_long_as_its_status() -> None:

@@ -1,8 +1,10 @@
 import re
+from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from cacheroute.domain.arms import ArmFigures, Arms
 from cacheroute.domain.decision import Outcome
 from cacheroute.domain.gateways import GatewayStatus, Rejection
 from cacheroute.domain.observation import Event
@@ -40,6 +42,28 @@ def test_a_plan_is_counted_until_it_is_forgotten() -> None:
     left = samples(metrics)
     assert left["plans[]"] == 0
     assert not [name for name in left if "inference" in name]
+
+
+def test_arms_are_shown_while_they_are_measured() -> None:
+    metrics, ref = Metrics(), spec().ref
+    plan, flat = ArmFigures(9000, 9, 100, 70, 120, None), ArmFigures(1000, 0, 0, 0, None, None)
+    metrics.measured(ref, replace(rates({"a": 1.0}), arms=Arms(plan, flat, 300), uncounted=2.5, cut=True))
+    seen = samples(metrics)
+    assert seen["arm_hit_ratio['inference/llama', 'plan']"] == pytest.approx(0.7)
+    assert seen["arm_error_ratio['inference/llama', 'plan']"] == pytest.approx(0.001)
+    assert seen["arm_ttft_seconds['0.5', 'inference/llama', 'plan']"] == pytest.approx(0.12)
+    assert seen["arm_requests['flat', 'inference/llama']"] == 1000
+    assert (seen["uncounted_rate['inference/llama']"], seen["keys_cut['inference/llama']"]) == (2.5, 1)
+    assert not [name for name in seen if name.startswith(("arm_hit", "arm_ttft")) and "flat" in name]
+    metrics.measured(ref, RatesUnavailable(RatesReason.TIMEOUT, "slow"))
+    assert not [name for name in samples(metrics) if name.startswith(("arm_", "uncounted", "keys_cut"))]
+
+
+def test_conditions_are_numbers() -> None:
+    metrics = Metrics()
+    metrics.decided(spec().ref, reconcile(100.0, observe(fleet()), Event.INTERVAL))
+    assert samples(metrics)["condition['DestinationsReady', 'inference/llama']"] == 0
+    assert samples(metrics)["condition['Accepted', 'inference/llama']"] == 1
 
 
 def test_a_snapshot_is_counted_once_for_each_version() -> None:

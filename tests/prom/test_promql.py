@@ -31,13 +31,22 @@ def test_names_are_names_of_the_data_model() -> None:
 
 def test_queries() -> None:
     assert promql.key_rates(spec()) == (
-        'sum by (routing_key) (rate(envoy_cacheroute_requests{plan="inference/llama"}[300s]))'
+        'topk(200001, sum by (routing_key) (rate(envoy_cacheroute_requests{plan="inference/llama"}[300s])))'
     )
     assert promql.reporting_proxies(spec()) == 'count(envoy_server_live{cacheroute_gateway="default"} == 1)'
+    asked = promql.figures(spec())
     assert (
-        promql.prompt_tokens(spec())
-        == 'sum(increase(envoy_cacheroute_prompt_tokens{plan="inference/llama"}[300s]))'
-    )
+        'label_replace(sum by (arm) (increase(envoy_cacheroute_arm_errors{plan="inference/llama"}[300s])), "figure", '
+        '"errors", "", "")'
+    ) in asked
+    assert (
+        "histogram_quantile(0.99, sum by (arm, le) (rate("
+        'envoy_cacheroute_arm_ttft_milliseconds_bucket{plan="inference/llama"}[300s])))'
+    ) in asked
+    assert (
+        "sum(rate(envoy_server_stats_overflow_counter[300s]) "
+        'and on (instance) envoy_server_live{cacheroute_gateway="default"})'
+    ) in asked
 
 
 def test_a_hostile_name_stays_inside_its_literal() -> None:
@@ -48,5 +57,5 @@ def test_a_hostile_name_stays_inside_its_literal() -> None:
 def test_tokens_of_each_key_are_asked_by_key() -> None:
     assert (
         promql.key_tokens(spec())
-        == 'sum by (routing_key) (rate(envoy_cacheroute_prompt_tokens{plan="inference/llama"}[300s]))'
+        == 'topk(200001, sum by (routing_key) (rate(envoy_cacheroute_prompt_tokens{plan="inference/llama"}[300s])))'
     )

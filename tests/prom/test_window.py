@@ -1,10 +1,11 @@
+import math
 from dataclasses import replace
 
 import pytest
 
 from cacheroute.domain.rates import Rates, RatesReason, RatesUnavailable
 from cacheroute.domain.spec import RatesSpec
-from cacheroute.prom.exposition import PlanCounters, read_counters
+from cacheroute.prom.exposition import DROPPED, PROXY, Figure, PlanCounters, read_counters
 from cacheroute.prom.gateway import GatewayRates
 from cacheroute.prom.window import CounterWindow
 from tests.domain.builders import spec
@@ -77,12 +78,17 @@ def test_counters_are_read_from_exposition_text() -> None:
         r'envoy_cacheroute_requests{decision="cold",plan="n/p",routing_key="b,plan=\"q/q\",routing_key=\"z"} 4',
         'envoy_cacheroute_requests{plan="n/p",routing_key="broken"} e',
         'envoy_cacheroute_prompt_tokens{plan="n/p",routing_key="a"} 1200',
-        'envoy_cacheroute_cached_tokens{plan="n/p",routing_key="a"} 1100',
+        'envoy_cacheroute_arm_cached_tokens{arm="plan",plan="n/p"} 1100',
+        'envoy_cacheroute_arm_ttft_milliseconds_bucket{arm="flat",plan="n/p",le="+Inf"} 6',
+        'envoy_cacheroute_arm_ttft_milliseconds_bucket{arm="flat",plan="n/p",le="0.5"} 2',
+        "envoy_server_stats_overflow_counter{} 8",
         'envoy_cluster_upstream_rq{plan="n/p"} 7',
     )
     read = read_counters("\n".join(lines))
     assert read["n/p"].requests == {"a": 5, 'b,plan="q/q",routing_key="z': 4}
-    assert (read["n/p"].prompt_tokens, read["n/p"].cached_tokens) == ({"a": 1200}, 1100)
+    assert read["n/p"].prompt_tokens == {"a": 1200}
+    assert read["n/p"].figures == {("cached_tokens", "plan"): 1100, (math.inf, "flat"): 6, (0.5, "flat"): 2}
+    assert read[PROXY].figures == {DROPPED: 8}
     assert read['n/"p\\'].requests == {"x{,}= 1": 1000}
 
 
@@ -144,3 +150,33 @@ async def test_a_short_past_is_no_rate() -> None:
     old = await rates.fetch(spec(), 1)
     assert isinstance(old, RatesUnavailable)
     assert old.reason is RatesReason.STALE
+
+
+async def test_arms_and_dropped_additions_of_two_gateways_add_up() -> None:
+    now = [0.0]
+    rates = GatewayRates(("http://a", "http://b"), clock=lambda: now[0])
+    for time in (0, 100, 200, 300):
+        now[0] = float(time)
+        for url in ("http://a", "http://b"):
+            buckets: dict[Figure, float] = {
+                (100.0, "plan"): 1.0 * time,
+                (200.0, "plan"): 2.0 * time,
+                (math.inf, "plan"): 2.0 * time,
+            }
+            counted: dict[Figure, float] = {
+                ("requests", "plan"): 3.0 * time,
+                ("errors", "plan"): 0.3 * time,
+                **buckets,
+            }
+            one = counters(x=time * 1.0)
+            one[PLAN].figures = counted
+            rates.take(url, {**one, PROXY: PlanCounters(figures={DROPPED: 5.0 * time})})
+    measured = await rates.fetch(spec(), 2)
+    assert isinstance(measured, Rates)
+    assert measured.uncounted == pytest.approx(10)
+    assert measured.arms is not None
+    assert measured.arms.flat is None
+    plan = measured.arms.plan
+    assert plan is not None
+    assert plan.hit_percent is None
+    assert [plan.requests, plan.errors, plan.ttft_p50, plan.ttft_p99] == pytest.approx([1800, 180, 100, 198])

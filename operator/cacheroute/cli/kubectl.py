@@ -60,6 +60,9 @@ def status(
     """Show every RoutingPlan: is it ready, what does it serve, and why not."""
     plans = ClusterReader(Access(kubeconfig, context, namespace, all_namespaces)).plans()
     _print(output, [_summary(plan) for plan in plans], lambda: tables.status_table(plans))
+    if output is Output.TABLE:
+        for line in tables.comparisons(plans):
+            typer.echo(line)
 
 
 @app.command()

@@ -35,6 +35,15 @@ def status_table(plans: Sequence[Mapping[str, Any]]) -> Table:
     return made
 
 
+def comparisons(plans: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each RoutingPlan whose arms were both measured: planned against flat routing."""
+    return [
+        f"{plan['metadata']['namespace']}/{plan['metadata']['name']}: {arms['comparison']}"
+        for plan in plans
+        if {"plan", "flat"} <= (arms := plan.get("status", {}).get("arms", {})).keys()
+    ]
+
+
 def gateway_rows(plans: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return one row for each RoutingPlan with the state of its proxies."""
     return [

@@ -16,7 +16,7 @@ from cacheroute.domain.decision import Decision, Outcome
 from cacheroute.domain.errors import StoreError
 from cacheroute.domain.observation import Event, Observation
 from cacheroute.domain.plan import Plan
-from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason, RatesUnavailable, ServedTokens
+from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason, RatesUnavailable
 from cacheroute.domain.reconcile import held, reconcile
 from cacheroute.domain.spec import PlanRef, PlanSpec
 from cacheroute.domain.status import LastDecision, plan_status
@@ -60,7 +60,6 @@ class Worker:
         self._assignment = assignment
         self._services = services
         self._rates: RatesOutcome = _NOT_ASKED
-        self._served: ServedTokens | None = None
         self._last: LastDecision | None = None
         self._interval_due = False
         self._saver = Saver(ref, services.store)
@@ -111,7 +110,6 @@ class Worker:
             proxies = self._services.publisher.status(self.spec.gateway).connected
             self._rates = await self._services.rates.fetch(self.spec, proxies)
             self._services.observer.measured(self.ref, self._rates)
-            self._served = self._rates.served if isinstance(self._rates, Rates) else None
             self._interval_due = not restarted
             restarted = False
             self.poke()
@@ -174,7 +172,7 @@ class Worker:
         if self.plan is not None:
             self._saver.later(self.plan)
         status = plan_status(
-            spec, fleet, services.publisher.status(spec.gateway), decision, (self._last, self._served)
+            spec, fleet, services.publisher.status(spec.gateway), decision, (self._last, self._rates)
         )
         services.outbox.put(self.ref, status, decision.notices)
 

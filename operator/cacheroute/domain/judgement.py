@@ -84,6 +84,9 @@ def rates_available(rates: RatesOutcome, *, needs_tokens: bool = False) -> Condi
         message = f"{len(rates.keys)} keys at {rates.values.sum():.2f} requests/s, {rates.unkeyed:.2f} without a key"
         if rates.unusable:
             message += f"; {rates.unusable} keys left out, the source gives no number for them"
+        cut = _cut(rates)
+        if cut:
+            return _true(ConditionType.RATES_AVAILABLE, "KeysCut", f"{message}; {cut}")
         if needs_tokens and rates.prompt_tokens is None:
             message += (
                 "; the engines report no prompt tokens, so the plan goes by requests (vLLM sends usage)"
@@ -93,6 +96,16 @@ def rates_available(rates: RatesOutcome, *, needs_tokens: bool = False) -> Condi
     if rates.reason is RatesReason.NOT_ASKED:
         return Condition(ConditionType.RATES_AVAILABLE, ConditionStatus.UNKNOWN, rates.reason, rates.message)
     return _false(ConditionType.RATES_AVAILABLE, rates.reason, rates.message)
+
+
+def _cut(rates: Rates) -> str:
+    """Return why some keys have no rate of their own, empty where all have."""
+    if rates.uncounted:
+        return (
+            f"the proxies keep as many counters as they may and dropped {rates.uncounted:.2f} additions/s: keys that "
+            "had none are cold until unused counters are gone; does a client invent keys?"
+        )
+    return "too many keys: those with the lowest rates are cold" if rates.cut else ""
 
 
 def planned(observation: Observation, plan: Plan | None) -> Condition:

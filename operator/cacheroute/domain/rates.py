@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cacheroute.domain.arms import Arms
+
 
 class RatesReason(enum.StrEnum):
     """Why rates are, or are not, available (reasons of the condition RatesAvailable)."""
@@ -56,6 +58,9 @@ class Rates:
         unusable: keys left out because the source gave them no number that is a rate.
         prompt_tokens: float64[len(keys)], prompt tokens/s, finite, >= 0; None where the engines do not report them.
         unkeyed_prompt_tokens: prompt tokens/s of requests without a plannable key.
+        arms: what was measured of both arms over the same window; None where there was none.
+        cut: whether there were more keys than are planned for; those with the lowest rates are in ``unkeyed``.
+        uncounted: additions/s that the proxies dropped, because they keep as many counters as they may.
     """
 
     keys: tuple[str, ...]
@@ -67,6 +72,9 @@ class Rates:
     unusable: int = 0
     prompt_tokens: NDArray[np.float64] | None = None
     unkeyed_prompt_tokens: float = 0.0
+    arms: Arms | None = None
+    cut: bool = False
+    uncounted: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

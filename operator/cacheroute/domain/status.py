@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from cacheroute.domain.arms import Arms
 from cacheroute.domain.conditions import Condition, ConditionStatus, ConditionType
 from cacheroute.domain.decision import Decision, Moved, Outcome
 from cacheroute.domain.fleet import DestinationState, Fleet
 from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.plan import Plan
-from cacheroute.domain.rates import ServedTokens
+from cacheroute.domain.rates import Rates, RatesOutcome, ServedTokens
 from cacheroute.domain.spec import InvalidSpec, PlanSpec
 
 TOP_KEYS = 20
@@ -59,6 +60,7 @@ class PlanStatus:
         destinations: number of destinations by state.
         gateways: proxies of its gateway.
         served: measured token hit, None where unknown.
+        arms: measured figures of both arms, None where unknown.
         last_decision: None before the first step.
         top_keys: at most TOP_KEYS.
     """
@@ -70,6 +72,7 @@ class PlanStatus:
     destinations: dict[DestinationState, int]
     gateways: GatewayStatus
     served: ServedTokens | None
+    arms: Arms | None
     last_decision: LastDecision | None
     top_keys: tuple[TopKey, ...]
 
@@ -79,10 +82,11 @@ def plan_status(
     fleet: Fleet,
     gateways: GatewayStatus,
     decision: Decision,
-    history: tuple[LastDecision | None, ServedTokens | None],
+    history: tuple[LastDecision | None, RatesOutcome],
 ) -> PlanStatus:
-    """Put together what is reported; ``history`` is the last notable decision and the last measured tokens."""
-    last_decision, served = history
+    """Put together what is reported; ``history`` is the last notable decision and the last measurement."""
+    last_decision, rates = history
+    measured = rates if isinstance(rates, Rates) else None
     return PlanStatus(
         generation=spec.generation,
         mode=spec.mode,
@@ -90,7 +94,8 @@ def plan_status(
         plan=decision.plan,
         destinations={state: len(fleet.in_state(state)) for state in DestinationState},
         gateways=gateways,
-        served=served,
+        served=measured.served if measured else None,
+        arms=measured.arms if measured else None,
         last_decision=last_decision,
         top_keys=top_keys(decision.plan),
     )
@@ -130,6 +135,7 @@ def refused_status(invalid: InvalidSpec) -> PlanStatus:
         destinations=dict.fromkeys(DestinationState, 0),
         gateways=GatewayStatus(),
         served=None,
+        arms=None,
         last_decision=None,
         top_keys=(),
     )

@@ -110,6 +110,35 @@ class ServedModel(Model):
     window_seconds: Count = Field(description="Over which time, seconds.")
 
 
+class ArmModel(Model):
+    """Measured figures of requests of admitted keys that were routed in one way."""
+
+    requests: Count = Field(description="Requests that ended.")
+    token_hit_percent: Decimal | None = Field(
+        default=None, description="Prompt tokens that came from the prefix cache, percent."
+    )
+    ttft_p50_milliseconds: Count | None = Field(
+        default=None, description="Median time to first token of streamed answers."
+    )
+    ttft_p99_milliseconds: Count | None = Field(
+        default=None, description="99th percentile of the time to first token of streamed answers."
+    )
+    error_percent: Decimal = Field(
+        description="Requests that ended with 5xx or were broken off by the engine, percent."
+    )
+
+
+class ArmsModel(Model):
+    """Planned against flat routing, measured on requests of admitted keys."""
+
+    window_seconds: Count = Field(description="Over which time, seconds.")
+    plan: ArmModel | None = Field(default=None, description="Routed by plan; absent where there were none.")
+    flat: ArmModel | None = Field(
+        default=None, description="Routed by power of two choices; absent where there were none."
+    )
+    comparison: Annotated[str, Field(max_length=512)] = Field(description="Both arms in one sentence.")
+
+
 class LastDecisionModel(Model):
     """The last step that changed, or should have changed, something."""
 
@@ -143,6 +172,9 @@ class StatusModel(Model):
     gateways: GatewayCountsModel = Field(description="Numbers of proxies.")
     served: ServedModel | None = Field(
         default=None, description="Measured prefix-cache hit; absent where engines do not report it."
+    )
+    arms: ArmsModel | None = Field(
+        default=None, description="Planned against flat routing; absent where nothing was measured."
     )
     last_decision: LastDecisionModel | None = Field(default=None, description="The last notable decision.")
     top_keys: tuple[TopKeyModel, ...] = Field(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from cacheroute.domain.arms import ArmFigures, Arms
 from cacheroute.domain.conditions import Condition
 from cacheroute.domain.decision import Outcome
 from cacheroute.domain.fleet import DestinationState
@@ -13,6 +14,8 @@ from cacheroute.domain.rates import ServedTokens
 from cacheroute.domain.status import LastDecision, PlanStatus, TopKey
 from cacheroute.kube.models_status import (
     MAX_MESSAGE,
+    ArmModel,
+    ArmsModel,
     ConditionModel,
     DestinationCountsModel,
     GatewayCountsModel,
@@ -49,6 +52,7 @@ def status_document(status: PlanStatus, former: Document | None, now: float) -> 
         destinations=_destinations(status.destinations),
         gateways=_gateways(status.gateways),
         served=None if status.served is None else _served(status.served),
+        arms=None if status.arms is None else _arms(status.arms),
         last_decision=None if status.last_decision is None else _last_decision(status.last_decision),
         top_keys=tuple(_top_key(one) for one in status.top_keys),
     )
@@ -148,6 +152,25 @@ def _gateways(gateways: GatewayStatus) -> GatewayCountsModel:
 
 def _served(served: ServedTokens) -> ServedModel:
     return ServedModel(token_hit_percent=f"{served.hit_percent:.1f}", window_seconds=served.window_seconds)
+
+
+def _arms(arms: Arms) -> ArmsModel:
+    return ArmsModel(
+        window_seconds=arms.window_seconds,
+        plan=None if arms.plan is None else _arm(arms.plan),
+        flat=None if arms.flat is None else _arm(arms.flat),
+        comparison=arms.sentence(),
+    )
+
+
+def _arm(arm: ArmFigures) -> ArmModel:
+    return ArmModel(
+        requests=round(arm.requests),
+        token_hit_percent=None if arm.hit_percent is None else f"{arm.hit_percent:.1f}",
+        ttft_p50_milliseconds=None if arm.ttft_p50 is None else round(arm.ttft_p50),
+        ttft_p99_milliseconds=None if arm.ttft_p99 is None else round(arm.ttft_p99),
+        error_percent=f"{arm.error_percent:.2f}",
+    )
 
 
 def _last_decision(last: LastDecision) -> LastDecisionModel:

@@ -8,16 +8,36 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from cacheroute.domain.telemetry import (
-    CACHED_TOKENS,
+    ARM_CACHED_TOKENS,
+    ARM_ERRORS,
+    ARM_PROMPT_TOKENS,
+    ARM_REQUESTS,
+    ARM_TTFT,
+    LABEL_ARM,
     LABEL_KEY,
     LABEL_PLAN,
     METRIC_PREFIX,
     PROMPT_TOKENS,
     REQUESTS,
+    UNCOUNTED,
 )
+from cacheroute.prom import arms
+
+PROXY = ""
+"""Instead of a plan: what a proxy counts of itself."""
+DROPPED = (UNCOUNTED, "")
+"""The figure of the additions that it dropped."""
+_BY_ARM = {
+    ARM_REQUESTS: arms.REQUESTS,
+    ARM_ERRORS: arms.ERRORS,
+    ARM_PROMPT_TOKENS: arms.PROMPT,
+    ARM_CACHED_TOKENS: arms.CACHED,
+}
+_TTFT_BUCKET = f"{ARM_TTFT}_bucket"
+_NAMES = "|".join((REQUESTS, PROMPT_TOKENS, *_BY_ARM, _TTFT_BUCKET, UNCOUNTED))
 
 _LINE = re.compile(
-    rf"^{METRIC_PREFIX}({REQUESTS}|{PROMPT_TOKENS}|{CACHED_TOKENS})\{{([^\n]*)\}} (\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)$",
+    rf"^{METRIC_PREFIX}({_NAMES})\{{([^\n]*)\}} (\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)$",
     re.MULTILINE,
 )
 _ESCAPE = re.compile(r"\\(.)")
@@ -28,7 +48,10 @@ def _label(name: str) -> re.Pattern[str]:
     return re.compile(rf'(?:^|,){name}="([^"\\]*(?:\\.[^"\\]*)*)"')
 
 
-_PLAN, _KEY = _label(LABEL_PLAN), _label(LABEL_KEY)
+_PLAN, _KEY, _ARM, _BOUND = (_label(name) for name in (LABEL_PLAN, LABEL_KEY, LABEL_ARM, "le"))
+
+
+Figure = tuple[str | float, str]
 
 
 @dataclass(slots=True)
@@ -38,16 +61,16 @@ class PlanCounters:
     Attributes:
         requests: by the value of the label of the key.
         prompt_tokens: likewise.
-        cached_tokens: of all keys.
+        figures: by figure and arm; of the time to first token by upper bound and arm, the cumulative buckets.
     """
 
     requests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     prompt_tokens: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    cached_tokens: float = 0.0
+    figures: dict[Figure, float] = field(default_factory=lambda: defaultdict(float))
 
 
 def read_counters(text: str) -> dict[str, PlanCounters]:
-    """Return the counters by plan."""
+    """Return the counters by plan, and those of the proxy itself under PROXY."""
     plans: dict[str, PlanCounters] = defaultdict(PlanCounters)
     for match in _LINE.finditer(text):
         name, labels, value = match.groups()
@@ -57,8 +80,15 @@ def read_counters(text: str) -> dict[str, PlanCounters]:
         elif name == PROMPT_TOKENS:
             counters.prompt_tokens[_value(_KEY, labels)] += float(value)
         else:
-            counters.cached_tokens += float(value)
+            counters.figures[_figure(name, labels)] += float(value)
     return plans
+
+
+def _figure(name: str, labels: str) -> Figure:
+    if name == UNCOUNTED:
+        return DROPPED
+    arm = _value(_ARM, labels)
+    return (float(_value(_BOUND, labels) or "inf"), arm) if name == _TTFT_BUCKET else (_BY_ARM[name], arm)
 
 
 def _value(label: re.Pattern[str], labels: str) -> str:

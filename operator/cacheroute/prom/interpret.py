@@ -3,7 +3,7 @@
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypedDict
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cacheroute.domain.keys import canonical_key
 from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason, RatesUnavailable, ServedTokens
 from cacheroute.domain.spec import PlanSpec
-from cacheroute.domain.telemetry import LABEL_KEY
+from cacheroute.domain.telemetry import FIGURE, LABEL_ARM, LABEL_KEY
+from cacheroute.prom.arms import CACHED, PROMPT, REQUESTS, Numbers, arms
 
 MAX_UNUSABLE_PERCENT = 1
 """Keys without a number are left out and counted up to this share of all keys; above, the whole answer is refused."""
@@ -36,18 +37,18 @@ class Measured:
     Attributes:
         by_key: requests/s by the value of the label of the key; any float.
         reporting: proxies that report.
-        prompt_tokens: over the window; None where unknown.
-        cached_tokens: over the window; None where unknown.
         time: when, seconds since the epoch.
         tokens_by_key: prompt tokens/s by the value of the label of the key; None where they were not asked for.
+        numbers: of each arm over the window, the arm of all other requests is empty.
+        uncounted: additions/s that the proxies dropped.
     """
 
     by_key: Mapping[str, float]
     reporting: int
-    prompt_tokens: float | None
-    cached_tokens: float | None
     time: float
     tokens_by_key: Mapping[str, float] | None = None
+    numbers: Numbers = field(default_factory=dict)
+    uncounted: float = 0.0
 
 
 def outcome(spec: PlanSpec, measured: Measured, proxies: int, source: str) -> RatesOutcome:
@@ -95,16 +96,33 @@ def _rates(spec: PlanSpec, measured: Measured, usable: Mapping[str, float]) -> R
     plannable = {key for key in usable if canonical_key(key, spec.max_key_length) == key}
     keys = sorted(_most_asked(plannable, usable))
     values = np.array([usable[key] for key in keys], dtype=np.float64)
+    cut = len(usable) > MAX_KEYS
+    uncounted = measured.uncounted if math.isfinite(measured.uncounted) else 0.0
     return Rates(
         keys=tuple(keys),
         values=values,
-        unkeyed=math.fsum(usable[key] for key in usable.keys() - keys),
+        unkeyed=math.fsum(usable[key] for key in usable.keys() - set(keys))
+        + (_unseen(spec, measured, usable) if cut or uncounted else 0.0),
         rejected=math.fsum(value for key, value in usable.items() if key and key not in plannable),
         time=measured.time,
         served=_served(spec, measured),
         unusable=len(measured.by_key) - len(usable),
+        arms=arms(measured.numbers, spec.rates.window_seconds),
+        cut=cut,
+        uncounted=uncounted,
         **_tokens(keys, measured.tokens_by_key),
     )
+
+
+def _unseen(spec: PlanSpec, measured: Measured, usable: Mapping[str, float]) -> float:
+    """Return the requests/s that no key's rate contains: they were not counted by key, or the answer was cut."""
+    all_requests = _total(measured, REQUESTS) / spec.rates.window_seconds
+    return max(0.0, all_requests - math.fsum(usable.values()))
+
+
+def _total(measured: Measured, figure: str) -> float:
+    values = (value for (name, _), value in measured.numbers.items() if name == figure)
+    return math.fsum(value for value in values if math.isfinite(value))
 
 
 def _tokens(keys: Sequence[str], by_key: Mapping[str, float] | None) -> _Tokens:
@@ -126,11 +144,10 @@ def _most_asked(plannable: set[str], usable: Mapping[str, float]) -> Iterable[st
 
 
 def _served(spec: PlanSpec, measured: Measured) -> ServedTokens | None:
-    prompt, cached = measured.prompt_tokens, measured.cached_tokens
-    if prompt is None or not math.isfinite(prompt) or prompt <= 0:
+    prompt, cached = _total(measured, PROMPT), _total(measured, CACHED)
+    if prompt <= 0:
         return None
-    known = cached if cached is not None and math.isfinite(cached) else 0.0
-    return ServedTokens(prompt, min(max(known, 0.0), prompt), spec.rates.window_seconds)
+    return ServedTokens(prompt, min(max(cached, 0.0), prompt), spec.rates.window_seconds)
 
 
 def vector(result: object) -> dict[str, float]:
@@ -140,6 +157,18 @@ def vector(result: object) -> dict[str, float]:
         AnswerError: it is no instant vector.
     """
     return {_label(sample): _value(sample) for sample in _samples(result)}
+
+
+def figures(result: object) -> dict[tuple[str, str], float]:
+    """Read an instant vector of figures of arms.
+
+    Raises:
+        AnswerError: it is no instant vector.
+    """
+    return {
+        (_text_label(sample, FIGURE), _text_label(sample, LABEL_ARM)): _value(sample)
+        for sample in _samples(result)
+    }
 
 
 def scalar(result: object) -> float | None:
@@ -164,10 +193,14 @@ def _samples(result: object) -> Iterable[Mapping[str, object]]:
 
 
 def _label(sample: Mapping[str, object]) -> str:
+    return _text_label(sample, LABEL_KEY)
+
+
+def _text_label(sample: Mapping[str, object], name: str) -> str:
     metric = sample.get("metric")
     if not isinstance(metric, Mapping):
         raise AnswerError("a sample has no metric")
-    return str(metric.get(LABEL_KEY, ""))
+    return str(metric.get(name, ""))
 
 
 def _value(sample: Mapping[str, object]) -> float:

@@ -5,14 +5,17 @@ import sys
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics import MetricWrapperBase
 
+from cacheroute.domain.conditions import ConditionStatus
 from cacheroute.domain.decision import Decision
 from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.observation import Event
 from cacheroute.domain.rates import Rates, RatesOutcome, RatesReason
 from cacheroute.domain.spec import PlanRef
+from cacheroute.prom.arm_metrics import ArmMetrics
 
 STEP_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Seconds."""
+_STATES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
 
 
 class Metrics:
@@ -55,6 +58,13 @@ class Metrics:
             ["plan", "routing"],
             registry=registry,
         )
+        self._conditions = Gauge(
+            "cacheroute_operator_condition",
+            "Conditions of a RoutingPlan: 1 for True, 0 for False, -1 for Unknown.",
+            ["plan", "type"],
+            registry=registry,
+        )
+        self._arms = ArmMetrics(registry)
         self._decisions = Counter(
             "cacheroute_operator_decisions", "Decisions by outcome.", ["plan", "outcome"], registry=registry
         )
@@ -117,6 +127,8 @@ class Metrics:
         self._plans.set(len(self._known))
         self._decisions.labels(plan, decision.outcome).inc()
         self._moved.labels(plan).inc(decision.moved.keys)
+        for condition in decision.conditions:
+            self._conditions.labels(plan, condition.type).set(_STATES[condition.status])
         if decision.plan is not None:
             summary = decision.plan.summary
             self._keys.labels(plan, "known").set(summary.keys_known)
@@ -131,6 +143,7 @@ class Metrics:
         """Note the outcome of a measurement."""
         reason = RatesReason.MEASURED if isinstance(rates, Rates) else rates.reason
         self._rates.labels(str(ref), reason).inc()
+        self._arms.measured(str(ref), rates)
 
     def reconciled(self, event: Event, seconds: float) -> None:
         """Note how long one pure step took, seconds; called in any thread."""
@@ -166,6 +179,8 @@ class Metrics:
             self._single_loss,
             self._coverage,
             self._predicted,
+            self._conditions,
+            *self._arms.all,
             self._decisions,
             self._moved,
             self._rates,
@@ -178,7 +193,8 @@ class Metrics:
 
     def reference(self) -> str:
         """Return the reference page in Markdown."""
-        metrics = [value for value in vars(self).values() if isinstance(value, MetricWrapperBase)]
+        own = [value for value in vars(self).values() if isinstance(value, MetricWrapperBase)]
+        metrics = [*own, *self._arms.all]
         rows = [row for metric in metrics for row in _rows(metric)]
         return "\n".join(
             ("# Metrics of the operator", "", "| name | type | help |", "|---|---|---|", *rows, "")

@@ -18,7 +18,7 @@ from urllib3.util.retry import Retry
 from cacheroute.domain.rates import RatesOutcome, RatesReason, RatesUnavailable
 from cacheroute.domain.spec import PlanSpec
 from cacheroute.prom import promql
-from cacheroute.prom.interpret import AnswerError, Measured, outcome, scalar, vector
+from cacheroute.prom.interpret import AnswerError, Measured, figures, outcome, scalar, vector
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """130,000 keys are about 13 MB; an answer over this is refused instead of read."""
@@ -37,7 +37,7 @@ class PrometheusOptions:
 
     Attributes:
         url: base URL.
-        timeout_seconds: for one measurement, which is four queries.
+        timeout_seconds: for one measurement, which is at most four queries.
         bearer_token_file: read anew for every measurement; None for none.
         ca_file: trusted certificates; None for the system's.
         verify: whether the server's certificate is checked.
@@ -155,11 +155,12 @@ class PrometheusRates:
             url=self._options.url, session=self._session(), retry=Retry(0, read=False)
         ) as client:
             client.headers = self._headers()
+            numbers = figures(client.custom_query(promql.figures(spec)))
             return Measured(
                 by_key=vector(client.custom_query(promql.key_rates(spec))),
                 reporting=int(scalar(client.custom_query(promql.reporting_proxies(spec))) or 0),
-                prompt_tokens=scalar(client.custom_query(promql.prompt_tokens(spec))),
-                cached_tokens=scalar(client.custom_query(promql.cached_tokens(spec))),
+                numbers=numbers,
+                uncounted=numbers.pop((promql.UNCOUNTED_FIGURE, ""), 0.0),
                 time=time.time(),
                 tokens_by_key=vector(client.custom_query(promql.key_tokens(spec)))
                 if spec.needs_tokens

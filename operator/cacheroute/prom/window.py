@@ -3,7 +3,7 @@
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from cacheroute.prom.exposition import PlanCounters
+from cacheroute.prom.exposition import Figure, PlanCounters
 
 MAX_KEYS = 200_000
 """Keys kept of one step; clients choose keys, so memory must not depend on them. Further ones count as unkeyed."""
@@ -16,14 +16,14 @@ class Growth:
     Attributes:
         requests: by the value of the label of the key.
         prompt_tokens: likewise.
-        cached_tokens: number.
+        figures: by figure and arm, as PlanCounters has them.
         start: of the first step, seconds.
         end: of the last step, seconds; later than ``start``.
     """
 
     requests: dict[str, float]
     prompt_tokens: dict[str, float]
-    cached_tokens: float
+    figures: dict[Figure, float]
     start: float
     end: float
 
@@ -71,7 +71,13 @@ class CounterWindow:
         for step in steps:
             _add(total, step.plans.get(plan))
         start, end = steps[0].start, steps[-1].end
-        return Growth(dict(total.requests), dict(total.prompt_tokens), total.cached_tokens, start, end)
+        return Growth(
+            dict(total.requests),
+            dict(total.prompt_tokens),
+            dict(total.figures),
+            start,
+            end,
+        )
 
 
 def _grown(before: PlanCounters | None, now: PlanCounters) -> PlanCounters:
@@ -80,7 +86,9 @@ def _grown(before: PlanCounters | None, now: PlanCounters) -> PlanCounters:
     return PlanCounters(
         requests=_grown_by_key(former.requests, now.requests),
         prompt_tokens=_grown_by_key(former.prompt_tokens, now.prompt_tokens),
-        cached_tokens=_delta(former.cached_tokens, now.cached_tokens),
+        figures={
+            figure: _delta(former.figures.get(figure, 0.0), value) for figure, value in now.figures.items()
+        },
     )
 
 
@@ -104,4 +112,5 @@ def _add(total: PlanCounters, step: PlanCounters | None) -> None:
         total.requests[key] += value
     for key, value in step.prompt_tokens.items():
         total.prompt_tokens[key] += value
-    total.cached_tokens += step.cached_tokens
+    for figure, number in step.figures.items():
+        total.figures[figure] += number

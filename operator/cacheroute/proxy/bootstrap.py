@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from cacheroute.domain.telemetry import LABEL_GATEWAY
+from cacheroute.domain.telemetry import ARM_TTFT, LABEL_GATEWAY, TTFT_BUCKETS
 from cacheroute.proxy import jwks
 from cacheroute.proxy.node import METADATA
 from cacheroute.proxy.settings import (
@@ -76,9 +76,19 @@ def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
             ],
         },
         "dynamic_resources": _dynamic_resources(),
-        "stats_config": {"stats_tags": [{"tag_name": LABEL_GATEWAY, "fixed_value": settings.gateway}]},
+        "stats_config": _stats_config(settings.gateway),
         "stats_eviction_interval": f"{settings.eviction_seconds}s",
         "overload_manager": _overload_manager(settings.max_connections),
+    }
+
+
+def _stats_config(gateway: str) -> dict[str, Any]:
+    """Label every statistic with the gateway, and give the time to the first token buckets that fit engines."""
+    name = ARM_TTFT.replace("_", ".", 1)
+    buckets = {"match": {"prefix": name}, "buckets": [float(bound) for bound in TTFT_BUCKETS]}
+    return {
+        "stats_tags": [{"tag_name": LABEL_GATEWAY, "fixed_value": gateway}],
+        "histogram_bucket_settings": [buckets],
     }
 
 

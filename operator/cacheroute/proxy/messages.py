@@ -1,10 +1,12 @@
 """Envoy messages: packing, and the few that xds-protos does not have yet."""
 
-from envoy.config.core.v3 import extension_pb2
-from envoy.extensions.filters.http.json_to_metadata.v3 import json_to_metadata_pb2
+from functools import cache
+from typing import Any
+
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, duration_pb2, wrappers_pb2
 from google.protobuf.message import Message
 
+_TYPES = "type.googleapis.com/envoy.extensions."
 _FIELD = descriptor_pb2.FieldDescriptorProto
 
 
@@ -31,33 +33,21 @@ def uint32(value: int) -> wrappers_pb2.UInt32Value:
     return wrappers_pb2.UInt32Value(value=value)
 
 
+def typed(name: str, message: str, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of an extension of Envoy, as JSON-like values."""
+    return {"name": name, "typed_config": {"@type": _TYPES + message, **config}}
+
+
+@cache
 def register_missing() -> None:
     """Make the messages that xds-protos 1.85 lacks known to protobuf's default pool, with the fields we use.
 
-    Sources: sse_to_metadata.proto, json_content_parser.proto, scope.proto and stats.proto of Envoy 1.40. The
+    Sources: scope.proto and stats.proto of Envoy 1.40. The
     last one takes the place of an older one in xds-protos, which nothing here may import.
     """
     pool = descriptor_pool.Default()
-    for file in (_json_content_parser(), _sse_to_metadata(), _scope(), _stats()):
+    for file in (_scope(), _stats()):
         pool.Add(file)
-
-
-def _json_content_parser() -> descriptor_pb2.FileDescriptorProto:
-    file = _file("envoy.extensions.content_parsers.json.v3", json_to_metadata_pb2.DESCRIPTOR.name)
-    parser = file.message_type.add(name="JsonContentParser")
-    _add_message(parser, "rules", 1, f"{file.package}.JsonContentParser.RuleConfig", repeated=True)
-    rule = parser.nested_type.add(name="RuleConfig")
-    _add_message(rule, "rule", 1, json_to_metadata_pb2.JsonToMetadata.Rule.DESCRIPTOR.full_name)
-    return file
-
-
-def _sse_to_metadata() -> descriptor_pb2.FileDescriptorProto:
-    file = _file("envoy.extensions.filters.http.sse_to_metadata.v3", extension_pb2.DESCRIPTOR.name)
-    sse = file.message_type.add(name="SseToMetadata")
-    _add_message(sse, "response_rules", 1, f"{file.package}.SseToMetadata.ProcessingRules")
-    rules = sse.nested_type.add(name="ProcessingRules")
-    _add_message(rules, "content_parser", 1, extension_pb2.TypedExtensionConfig.DESCRIPTOR.full_name)
-    return file
 
 
 def _scope() -> descriptor_pb2.FileDescriptorProto:
@@ -75,9 +65,10 @@ def _stats() -> descriptor_pb2.FileDescriptorProto:
     config = file.message_type.add(name="Config")
     inside = f"{file.package}.Config"
     _add_scalar(config, "stat_prefix", 1, _FIELD.TYPE_STRING)
+    _add_message(config, "histograms", 3, f"{inside}.Histogram", repeated=True)
     _add_message(config, "counters", 4, f"{inside}.Counter", repeated=True)
     _add_message(config, "stats_scope", 6, "envoy.type.v3.Scope")
-    tag, stat, counter = (config.nested_type.add(name=name) for name in ("Tag", "Stat", "Counter"))
+    tag, stat, counter, histogram = (config.nested_type.add(name=name) for name in _STATS_MESSAGES)
     _add_scalar(tag, "name", 1, _FIELD.TYPE_STRING)
     _add_scalar(tag, "value_format", 2, _FIELD.TYPE_STRING)
     _add_scalar(stat, "name", 1, _FIELD.TYPE_STRING)
@@ -85,7 +76,23 @@ def _stats() -> descriptor_pb2.FileDescriptorProto:
     _add_message(counter, "stat", 1, f"{inside}.Stat")
     _add_scalar(counter, "value_format", 2, _FIELD.TYPE_STRING)
     _add_message(counter, "value_fixed", 3, wrappers_pb2.UInt64Value.DESCRIPTOR.full_name)
+    _add_message(histogram, "stat", 1, f"{inside}.Stat")
+    _add_units(histogram, f"{inside}.Histogram.Unit")
+    _add_scalar(histogram, "value_format", 3, _FIELD.TYPE_STRING)
     return file
+
+
+_STATS_MESSAGES = ("Tag", "Stat", "Counter", "Histogram")
+_UNITS = ("Unspecified", "Bytes", "Microseconds", "Milliseconds", "Percent")
+
+
+def _add_units(histogram: descriptor_pb2.DescriptorProto, name: str) -> None:
+    unit = histogram.enum_type.add(name="Unit")
+    for number, value in enumerate(_UNITS):
+        unit.value.add(name=value, number=number)
+    histogram.field.add(
+        name="unit", number=2, type=_FIELD.TYPE_ENUM, type_name=f".{name}", label=_FIELD.LABEL_OPTIONAL
+    )
 
 
 def _file(package: str, *dependencies: str) -> descriptor_pb2.FileDescriptorProto:

@@ -10,13 +10,16 @@ from cacheroute.proxy import jwt, names
 
 MAX_JSON_STEPS = 1_000_000
 """Strings and brackets that the scanner looks at before it gives up: bounds the time of a hostile body to 0.2 s."""
+MAX_TOKENS = 10_000_000
+"""Of one request; an engine's larger number is no number of tokens and is not counted."""
 
 
 @cache
 def lua_script() -> str:
     """Return the script of Envoy's Lua filter."""
     parts = [
-        files(__package__).joinpath("lua", name).read_text("utf-8") for name in ("json.lua", "gateway.lua")
+        files(__package__).joinpath("lua", name).read_text("utf-8")
+        for name in ("json.lua", "gateway.lua", "usage.lua")
     ]
     return "\n".join([constants(), *parts])
 
@@ -35,6 +38,7 @@ def constants() -> str:
         "MAX_STEPS": MAX_JSON_STEPS,
         "JWT": jwt.FILTER,
         "KEYED_PATHS": KEYED_PATHS,
+        "MAX_TOKENS": MAX_TOKENS,
     }
     return "".join(f"local {name} = {_literal(value)}\n" for name, value in values.items())
 

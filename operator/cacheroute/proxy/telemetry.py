@@ -3,6 +3,8 @@
 from cacheroute.proxy.names import NAMESPACE
 
 _ROUTE = f"xds.route_metadata.filter_metadata['{NAMESPACE}']"
+ARM = f"%METADATA(ROUTE:{NAMESPACE}:arm)%"
+"""plan or flat for a request of an admitted key, empty for others."""
 _HOST = "xds.upstream_host_metadata.filter_metadata['envoy.lb'].set"
 _DECISION = (
     f"{_ROUTE}['planned'] in {_HOST} ? 'planned' : ({_ROUTE}['standby'] in {_HOST} ? 'standby' : 'cold')"

@@ -1,0 +1,82 @@
+-- Reads the tokens that an engine reports out of its answer, JSON or server-sent events, while it passes.
+--
+-- Nothing is parsed but the object after "usage": quotes inside JSON strings are escaped, so no text of a client or a
+-- model can pose as that member. The last one of an answer counts.
+
+local USAGE = '"usage"'
+local MAX_USAGE_BYTES = 8192
+local READABLE = { ['application/json'] = true, ['text/event-stream'] = true }
+
+local function readable(headers)
+  local kind = headers:get('content-type')
+  return kind and not headers:get('content-encoding') and READABLE[string.match(string.lower(kind), '^[^; ]*')]
+end
+
+-- A member that is a whole number, which engines may also write as a text; nil for anything else.
+local function tokens(object, member)
+  local digits = string.match(object, '"' .. member .. '"%s*:%s*"?(%d+)"?%s*[,}]')
+  local number = digits and tonumber(digits)
+  return number and number < MAX_TOKENS and number or nil
+end
+
+-- Envoy's objects live until the script waits for the next chunk: they are asked for each time.
+local function note(handle, object)
+  local metadata = handle:streamInfo():dynamicMetadata()
+  local prompt = tokens(object, 'prompt_tokens') or tokens(object, 'input_tokens')
+  local cached = tokens(object, 'cached_tokens')
+  local read = not cached and tokens(object, 'cache_read_input_tokens')
+  if prompt then
+    metadata:set(NAMESPACE, 'prompt_tokens', prompt + (read or 0))
+  end
+  if cached or read then
+    metadata:set(NAMESPACE, 'cached_tokens', cached or read)
+  end
+end
+
+-- What of the text may be the beginning of a usage that the next chunk completes; nil where it cannot be.
+local function unfinished(text, start)
+  local at = string.find(text, USAGE, start, true)
+  if not at then
+    local from = math.max(#text - #USAGE + 2, start)
+    at = string.find(text, '"[usage]*$', from)
+  end
+  return at and #text - at < MAX_USAGE_BYTES and string.sub(text, at) or nil
+end
+
+-- Notes every complete usage of the text, and returns what the next chunk may complete.
+local function scan(handle, text)
+  local start = 1
+  while true do
+    local at = string.find(text, USAGE, start, true)
+    if not at then
+      return unfinished(text, start)
+    end
+    local value = string.match(text, '^%s*:%s*(.?)', at + #USAGE)
+    if value == '{' then
+      local _, last, object = string.find(text, '^%s*:%s*(%b{})', at + #USAGE)
+      if not last then
+        return unfinished(text, at)
+      end
+      note(handle, object)
+      start = last
+    elseif not value or value == '' then
+      return unfinished(text, at)
+    else
+      start = at + #USAGE
+    end
+  end
+end
+
+function envoy_on_response(handle)
+  if not handle:streamInfo():dynamicMetadata():get(NAMESPACE) or not readable(handle:headers()) then
+    return
+  end
+  local rest
+  for chunk in handle:bodyChunks() do
+    local length = chunk:length()
+    if length > 0 then
+      local text = chunk:getBytes(0, length)
+      rest = scan(handle, rest and rest .. text or text)
+    end
+  end
+end
