@@ -7,8 +7,10 @@ the body's members user and metadata.user_id, in this order; the longest key has
 
 import gzip
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cacheroute.domain.keys import canonical_key
 from e2e.identities import Issuer, unsigned
 
 CORP = Issuer("https://corp.example")
@@ -17,6 +19,7 @@ STRANGER = Issuer("https://corp.example")
 CLOSED = 0
 """The connection is closed without an answer."""
 COMPLETION = "POST /v1/completions HTTP/1.1"
+MAX_LENGTH = 64
 BODY_LIMIT = 3 * 1024 * 1024
 
 
@@ -280,6 +283,96 @@ PATHS: dict[str, tuple[bytes, Expected]] = {
     "an unknown method": (method("ALICE"), refused(400)),
     "CONNECT": (request("", line="CONNECT pod-1:8000 HTTP/1.1"), refused(404)),
 }
+RAW_KEYS = (
+    *(
+        "Alice",
+        "ALICE",
+        "alice ",
+        "a b",
+        "*",
+        "a*",
+        "*a",
+        "**",
+        "!",
+        "%61lice",
+        "%",
+        "alice,bob",
+        "alice;bob",
+        "'a'",
+        '"alice"',
+    ),
+    *(
+        "\\",
+        "{}",
+        "[a]",
+        "<a>",
+        "a?b",
+        "a#b",
+        "a&b",
+        "a$b",
+        "`",
+        "^",
+        "(a)",
+        "_",
+        "._:@/+=~|-",
+        "..",
+        "alice.",
+        ".alice",
+        "/",
+        "//",
+        "a" * 64,
+        "A" * 64,
+    ),
+    *(
+        "a" * 65,
+        "p/inference/llama/bob",
+        "p/inference/qwen/*",
+        "m/*",
+        "none",
+        "all",
+        "s0",
+        "urn:uuid:ABC",
+        "user@Example.com",
+    ),
+    *(
+        "alice\t",
+        "a\nb",
+        "a\rb",
+        "a\0b",
+        "a\x7fb",
+        "ſ",
+        "\N{KELVIN SIGN}",
+        "\u0130",
+        "\u0131",
+        "é",
+        "ß",
+        "a\u0301",
+        "\N{FULLWIDTH LATIN CAPITAL LETTER A}",
+        "日本",
+        "\U0001f600",
+    ),
+)
+"""Values that may or may not be keys; Envoy's answer must be what domain.keys says of them."""
+
+
+def spelled(raw: str) -> Expected:
+    """Return what must come of a key, by the rules of the planner."""
+    key = canonical_key(raw, MAX_LENGTH)
+    if key is None:
+        return REJECTED
+    return {"alice": ALICE, "bob": BOB}.get(key, cold(key))
+
+
+def _spellings(raw: str) -> Iterator[tuple[str, tuple[bytes, Expected]]]:
+    """Yield a key in the body, in the body without escapes, and in a header where it can stand there as it is."""
+    yield f"{raw!a} in JSON", (named(user=raw), spelled(raw))
+    plain = json.dumps({"model": "llama", "user": raw}, ensure_ascii=False)
+    yield f"{raw!a} in UTF-8", (request(plain), spelled(raw))
+    if raw.isprintable() and raw.strip() == raw:
+        yield f"{raw!a} in a header", (named(b"x-tenant-id: " + raw.encode()), spelled(raw))
+
+
+SPELLING = {case: row for raw in RAW_KEYS for case, row in _spellings(raw)}
 HOSTILE = {
     f"{group}: {case}": row
     for group, rows in {
@@ -289,6 +382,7 @@ HOSTILE = {
         "plan": PLANS,
         "token": TOKENS,
         "path": PATHS,
+        "spelling": SPELLING,
     }.items()
     for case, row in rows.items()
 }

@@ -150,7 +150,9 @@ def plannable(asked: str) -> str:
 
 
 def _alphabet(asked: str) -> str:
-    wrong = next(one for one in asked if canonical_key(one, 1) is None)
+    if asked.endswith("."):
+        return "ends with a dot, which the gateway's counters would lose"
+    wrong = next(one for one in asked if canonical_key(f"{one}a", 2) is None)
     return f"has {wrong!r}, and keys have only ASCII letters, digits and {KEY_PUNCTUATION}"
 
 

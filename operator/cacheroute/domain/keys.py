@@ -3,7 +3,8 @@
 The gateway, the rates and the planner must agree on one spelling of a key, so the rules stand here once:
 the gateway's scanner is generated from these constants. Envoy matches virtual-host domains without regard
 to case, treats a leading or trailing ``*`` as a wildcard and rejects a whole table for one bad domain
-(envoy.config.route.v3.VirtualHost.domains); hence a small alphabet and one case.
+(envoy.config.route.v3.VirtualHost.domains); hence a small alphabet and one case. Its counters lose dots
+at the end of a label, so no key ends with one: ``acme.`` would be counted as ``acme``.
 """
 
 import enum
@@ -19,7 +20,11 @@ MAX_KEY_LENGTH = 256
 KEYED_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/responses")
 """Requests that prefill a prompt: only they have a key. Everything else of the API takes the cold route."""
 
-_CANONICAL = re.compile(rf"[a-z0-9{re.escape(KEY_PUNCTUATION)}]+")
+_ALPHABET = rf"a-z0-9{re.escape(KEY_PUNCTUATION)}"
+KEY_PATTERN = rf"^[{_ALPHABET}]*[{_ALPHABET.replace(re.escape('.'), '')}]$"
+"""What a canonical key looks like."""
+
+_CANONICAL = re.compile(KEY_PATTERN)
 
 
 class KeySourceKind(enum.StrEnum):
@@ -51,7 +56,7 @@ class KeySource:
 def canonical_key(raw: str, max_length: int) -> str | None:
     """Return the one spelling of ``raw`` that is planned, or None where the key cannot be planned.
 
-    A key that is empty, longer than ``max_length`` characters or outside the alphabet is served by the
+    A key that is empty, longer than ``max_length`` characters, outside the alphabet or with a dot at its end is served by the
     cold route and counted; it never reaches a routing table.
     """
     lowered = raw.translate(_ASCII_LOWER)

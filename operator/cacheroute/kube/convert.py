@@ -164,5 +164,6 @@ def _message(detail: ErrorDetails) -> str:
 
 def _pattern(detail: ErrorDetails) -> str:
     if detail["loc"][0] == "overrides":
-        return f"must be lower case ASCII letters, digits and {KEY_PUNCTUATION}: keys compare without regard to case"
+        spelling = f"must be lower case ASCII letters, digits and {KEY_PUNCTUATION}, without a dot at the end"
+        return f"{spelling}: keys compare without regard to case"
     return f"has a form that is not allowed here, it must match {detail.get('ctx', {}).get('pattern')}"

@@ -148,7 +148,7 @@ class KeysModel(Model):
         default=128,
         ge=1,
         le=MAX_KEY_LENGTH,
-        description="Longer keys, and keys with characters other than ASCII letters, digits and ._:@/+=~|-, "
+        description="Longer keys, keys that end with a dot, and keys with characters other than ASCII letters, digits and ._:@/+=~|-, "
         "are served by the cold route and counted.",
     )
 

@@ -1,11 +1,10 @@
 """spec.planning and spec.overrides: how plans are made, and what is fixed for single keys."""
 
-import re
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from cacheroute.domain.keys import KEY_PUNCTUATION, MAX_KEY_LENGTH
+from cacheroute.domain.keys import KEY_PATTERN, MAX_KEY_LENGTH
 from cacheroute.domain.spec import Balance, Override, OverrideRoute, PlanningSpec, PolicyName
 from cacheroute.kube.schema import Integer, Model, rule, rules
 from cacheroute.planning.options import AdmissionRule
@@ -14,9 +13,7 @@ _DEFAULTS = PlanningSpec()
 _SAYS_SOMETHING = "an override needs route or destinations"
 _COLD_HAS_NONE = "a key with route Cold has no destinations"
 
-Key = Annotated[
-    str, Field(min_length=1, max_length=MAX_KEY_LENGTH, pattern=rf"^[a-z0-9{re.escape(KEY_PUNCTUATION)}]+$")
-]
+Key = Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH, pattern=KEY_PATTERN)]
 
 
 class PlanningModel(Model):

@@ -88,7 +88,7 @@ local function canonical(raw, max_length)
     return nil
   end
   local key = string.lower(raw)
-  if string.find(key, ODD) then
+  if string.find(key, ODD) or string.sub(key, -1) == '.' then
     return nil
   end
   return key
