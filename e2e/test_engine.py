@@ -92,13 +92,15 @@ async def engine() -> AsyncIterator[Engine]:
 async def test_usage_tells_what_was_cached(engine: Engine) -> None:
     body = {"model": "simulated", "prompt": "x" * 4 * 100, "max_tokens": 5}
     first, second = await engine.post(body), await engine.post(body)
+    nothing = {"created_cache_tokens": None, "multimodal_tokens": None}
     assert first["usage"] == {
         "prompt_tokens": 100,
         "completion_tokens": 5,
         "total_tokens": 105,
-        "prompt_tokens_details": {"cached_tokens": 0},
+        "prompt_tokens_details": {"cached_tokens": 0, **nothing},
+        "completion_tokens_details": None,
     }
-    assert second["usage"]["prompt_tokens_details"] == {"cached_tokens": 96}
+    assert second["usage"]["prompt_tokens_details"] == {"cached_tokens": 96, **nothing}
     assert first["choices"] == second["choices"]
     assert first["choices"][0]["finish_reason"] == "length"
 
@@ -118,7 +120,7 @@ async def test_a_stream_says_the_same_as_one_piece(
     choices = [chunk["choices"][0] for chunk in chunks[:-1]]
     if "chat" in path:
         text = "".join(choice["delta"]["content"] for choice in choices)
-        assert whole["choices"][0]["message"] == {"role": "assistant", "content": text}
+        assert whole["choices"][0]["message"].items() >= {"role": "assistant", "content": text}.items()
         assert choices[0]["delta"]["role"] == "assistant"
     else:
         assert whole["choices"][0]["text"] == "".join(choice["text"] for choice in choices)
@@ -189,8 +191,6 @@ async def test_a_client_that_goes_away_frees_the_engine(engine: Engine) -> None:
         ("/v1/completions", b"{", 400, "Invalid JSON"),
         ("/v1/completions", b'{"prompt": "' + b"a" * 40_000 + b'"}', 400, "8000 tokens"),
         ("/v1/completions", b'{"prompt": "' + b"a" * 17 * 2**20 + b'"}', 413, "exceeds"),
-        ("/v1/nothing", b"{}", 404, "/v1/nothing"),
-        ("/v1/models", b"{}", 405, "/v1/models"),
     ],
 )
 async def test_refusals_have_openai_shape(
@@ -230,19 +230,28 @@ async def test_served_names() -> None:
             assert answer.status == 404
 
 
-async def running(engine: Engine, body: Mapping[str, Any]) -> "asyncio.Task[list[Any]]":
-    """Start a stream and wait until the engine works on it."""
+async def running(engine: Engine, body: Mapping[str, Any], requests: int = 1) -> "asyncio.Task[list[Any]]":
+    """Start a stream and wait until the engine works on so many requests."""
     task = asyncio.create_task(engine.stream(body))
-    await engine.until(lambda metrics: metrics["vllm:num_requests_running"] == 1)
+    await engine.until(lambda metrics: metrics["vllm:num_requests_running"] == requests)
     return task
 
 
+async def status(engine: Engine, body: Mapping[str, Any]) -> int:
+    """Return the HTTP status of an answer in one piece."""
+    async with engine.client.post("/v1/completions", json=body) as answer:
+        return answer.status
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_aborts_what_runs(number: signal.Signals) -> None:
+async def test_a_signal_loses_what_runs(number: signal.Signals) -> None:
     async with serving() as engine:
-        stream = await running(engine, LONG)
+        whole = asyncio.create_task(status(engine, LONG))
+        stream = await running(engine, LONG, requests=2)
         engine.process.send_signal(number)
-        assert (await stream)[-1]["choices"][0]["finish_reason"] == "abort"
+        error = (await stream)[-1]["error"]
+        assert (error["type"], error["code"]) == ("InternalServerError", 500)
+        assert await whole == 500
         assert await engine.ended() == (0, b"")
 
 
@@ -262,18 +271,22 @@ async def test_with_a_shutdown_timeout_running_requests_finish_and_new_ones_are_
         assert await engine.ended() == (0, b"")
 
 
-@pytest.mark.parametrize(("timeout", "signals"), [("0.3", 1), ("60", 2)])
-async def test_a_drain_ends_with_its_timeout_or_a_second_signal(timeout: str, signals: int) -> None:
-    async with serving("--shutdown-timeout", timeout) as engine:
+@pytest.mark.parametrize("signals", [1, 2])
+async def test_a_drain_ends_with_its_timeout_whatever_signals_come(signals: int) -> None:
+    async with serving("--shutdown-timeout", "1.5") as engine:
         stream = await running(engine, LONG)
-        engine.process.terminate()
-        if signals == 2:
-            async with asyncio.timeout(DEADLINE):
-                while (await engine.post({"prompt": "a"}))["choices"][0]["finish_reason"] != "abort":
-                    pass
+        for _ in range(signals):
             engine.process.terminate()
-        assert (await stream)[-1]["choices"][0]["finish_reason"] == "abort"
+            await until_draining(engine)
+        assert (await stream)[-1]["error"]["code"] == 500
         assert await engine.ended() == (0, b"")
+
+
+async def until_draining(engine: Engine) -> None:
+    """Wait until new requests are answered as aborted."""
+    async with asyncio.timeout(DEADLINE):
+        while (await engine.post({"prompt": "a"}))["choices"][0]["finish_reason"] != "abort":
+            pass
 
 
 async def refused(*flags: str) -> tuple[int, str]:

@@ -99,6 +99,12 @@ class RealEngine:
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
 
+    def wait(self, within: float) -> float:
+        """Wait for the first process to end by itself and clear what it left; returns the seconds it took."""
+        seconds = until(lambda: not self.running, within=within, what=f"{self.name} has ended")
+        self.kill()
+        return seconds
+
     def kill(self) -> None:
         """Kill all its processes at once."""
         if self.process is not None:

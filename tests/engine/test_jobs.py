@@ -82,41 +82,62 @@ def test_hashes_of_a_conversation_go_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "message"),
+    ("kind", "body", "field"),
     [
-        (CompletionRequest, b"{", "body: Invalid JSON"),
-        (CompletionRequest, b"[]", "body: "),
-        (CompletionRequest, b"{}", "prompt: Field required"),
-        (CompletionRequest, b'{"prompt": ["a", "b"]}', "prompt"),
-        (CompletionRequest, b'{"prompt": 7}', "prompt"),
-        (CompletionRequest, b'{"prompt": "a", "max_tokens": 0}', "max_tokens: "),
-        (CompletionRequest, b'{"prompt": "a", "n": 2}', "n: "),
-        (CompletionRequest, b'{"prompt": "a", "stream": "perhaps"}', "stream: "),
-        (ChatRequest, b'{"messages": []}', "messages: "),
-        (ChatRequest, b'{"messages": [{"content": "a"}]}', "messages.0.role: Field required"),
+        (CompletionRequest, b"{", "body"),
+        (CompletionRequest, b"[]", "body"),
+        (CompletionRequest, b'{"prompt": ["a", "b"]}', "body.prompt"),
+        (CompletionRequest, b'{"prompt": 7}', "body.prompt"),
+        (CompletionRequest, b'{"prompt": "a", "max_tokens": "many"}', "body.max_tokens"),
+        (CompletionRequest, b'{"prompt": "a", "n": 2}', "body.n"),
+        (CompletionRequest, b'{"prompt": "a", "stream": "perhaps"}', "body.stream"),
+        (ChatRequest, b"{}", "body.messages"),
+        (ChatRequest, b'{"messages": [{"content": "a"}]}', "body.messages.0.role"),
         (
             ChatRequest,
             b'{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}',
-            "messages.0.content",
+            "body.messages.0.content",
         ),
     ],
 )
-def test_bad_bodies_are_named(kind: type[CompletionRequest | ChatRequest], body: bytes, message: str) -> None:
+def test_bad_bodies_are_named(kind: type[CompletionRequest | ChatRequest], body: bytes, field: str) -> None:
     with pytest.raises(RequestError) as caught:
         parse(kind, body)
-    assert caught.value.status == 400
-    assert str(caught.value).startswith(message)
+    assert (caught.value.status, caught.value.kind) == (400, "Bad Request")
+    assert (caught.value.field or "").startswith(field)
+    assert str(caught.value).startswith(f"{caught.value.field}: ")
 
 
-@pytest.mark.parametrize("prompt", ["", []])
-def test_an_empty_prompt_is_refused(prompt: object) -> None:
-    with pytest.raises(RequestError, match="empty"):
-        completion(prompt=prompt)
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "prompt"),
+        ({"prompt": ""}, "prompt"),
+        ({"prompt": []}, None),
+        ({"prompt": "a", "max_tokens": 0}, "max_tokens"),
+        ({"prompt": "a", "max_tokens": -1}, "max_tokens"),
+        ({"prompt": "a", "max_tokens": 2001}, "max_tokens"),
+        ({"prompt": "a" * 4 * 2000}, "max_tokens"),
+        ({"prompt": "a" * 4 * 2001}, "input_tokens"),
+        ({"prompt": "a", "stream_options": {"include_usage": True}}, "stream_options"),
+    ],
+)
+def test_work_that_cannot_be_done_is_refused(body: dict[str, Any], field: str | None) -> None:
+    with pytest.raises(RequestError) as caught:
+        completion(**body)
+    assert (caught.value.status, caught.value.kind) == (400, "BadRequestError")
+    assert caught.value.field == field
+    assert field is None or f"(parameter={field}" in str(caught.value)
 
 
-def test_too_long_a_request_is_refused_with_its_numbers() -> None:
-    assert completion(prompt="a" * 4 * 1990, max_tokens=10).work.prompt_tokens == 1990
-    with pytest.raises(RequestError, match=r"1991 prompt tokens and asks for 10 output tokens.*2000"):
-        completion(prompt="a" * 4 * 1991, max_tokens=10)
-    with pytest.raises(RequestError, match="context is 2000"):
+def test_an_answer_is_cut_to_what_the_context_leaves() -> None:
+    job = completion(prompt="a" * 4 * 1990, max_tokens=100, ignore_eos=True)
+    assert (job.work.prompt_tokens, job.work.output_tokens) == (1990, 10)
+    assert job.work.finish_reason is FinishReason.LENGTH
+
+
+def test_a_chat_that_is_too_long_or_empty_is_refused() -> None:
+    with pytest.raises(RequestError, match="maximum context length is 2000 tokens"):
         chat("a" * 8000)
+    with pytest.raises(RequestError, match="at least one message"):
+        chat()

@@ -32,7 +32,8 @@ def engine(
     max_num_batched_tokens: Annotated[int, typer.Option(help="Most tokens in a step.")] = 8192,
     max_num_seqs: Annotated[int, typer.Option(help="Most requests that run at once.")] = 1024,
     shutdown_timeout: Annotated[
-        float, typer.Option(help="Seconds that running requests get after SIGTERM; 0 aborts them at once.")
+        float,
+        typer.Option(help="Seconds that running requests get after SIGTERM; with 0 they are lost (500)."),
     ] = 0.0,
     enable_prompt_tokens_details: Annotated[
         bool,

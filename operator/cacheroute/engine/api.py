@@ -4,10 +4,9 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from cacheroute.engine.errors import bad_request
+from cacheroute.engine.errors import invalid_body
 
 Body = TypeVar("Body", bound=BaseModel)
-_Count = Annotated[int, Field(ge=1)]
 
 
 class StreamOptions(BaseModel):
@@ -25,7 +24,7 @@ class GenerationRequest(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     model: str | None = None
-    max_tokens: _Count | None = None
+    max_tokens: int | None = None
     min_tokens: Annotated[int, Field(ge=0)] = 0
     ignore_eos: bool = False
     """Whether to generate ``max_tokens`` tokens whatever the text is."""
@@ -51,7 +50,7 @@ def _unpack(prompt: object) -> object:
 class CompletionRequest(GenerationRequest):
     """Body of POST /v1/completions."""
 
-    prompt: Annotated[Prompt, BeforeValidator(_unpack)]
+    prompt: Annotated[Prompt | None, BeforeValidator(_unpack)] = None
     """One prompt, as text or as token ids; a list of one prompt is taken too."""
 
 
@@ -83,8 +82,19 @@ class Message(BaseModel):
 class ChatRequest(GenerationRequest):
     """Body of POST /v1/chat/completions."""
 
-    messages: Annotated[list[Message], Field(min_length=1)]
-    max_completion_tokens: _Count | None = None
+    messages: list[Message]
+    max_completion_tokens: int | None = None
+
+
+class TokenizeRequest(BaseModel):
+    """Body of POST /tokenize."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model: str | None = None
+    prompt: str = ""
+    messages: list[Message] | None = None
+    """A chat in place of a prompt."""
 
 
 def parse(kind: type[Body], data: bytes) -> Body:
@@ -93,5 +103,5 @@ def parse(kind: type[Body], data: bytes) -> Body:
         return kind.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise bad_request(f"{where or 'body'}: {first['msg']}", where or None) from None
+        where = ".".join(("body", *(str(part) for part in first["loc"])))
+        raise invalid_body(f"{where}: {first['msg']}", where) from None

@@ -22,6 +22,8 @@ class Ticket:
         self.stream = stream
         self.news = asyncio.Event()
         """Set when the request has ended or, for streams, has more tokens."""
+        self.lost = False
+        """Whether the engine ended before the request."""
 
 
 class Driver:
@@ -34,17 +36,18 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = inf
         self._behind = 0.0
-        self._refusing = False
+        self._refusing = self._ended = False
         self._empty = asyncio.Event()
         self._empty.set()
 
     def submit(self, request: EngineRequest, *, stream: bool) -> Ticket:
-        """Take a request; during a shutdown it is answered as aborted at once, as vLLM does."""
+        """Take a request; during a shutdown it ends at once, as in vLLM: aborted, or lost without an engine."""
         now = self._advance()
         if self._refusing:
             live = LiveRequest(request, now, now, finished=now, finish_reason=FinishReason.ABORT)
             self._metrics.record_abort()
             ticket = Ticket(live, stream=stream)
+            ticket.lost = self._ended
             ticket.news.set()
             return ticket
         ticket = Ticket(self._model.submit(request, now), stream=stream)
@@ -67,10 +70,11 @@ class Driver:
         """Take no requests from now on."""
         self._refusing = True
 
-    def abort_all(self) -> None:
-        """Take no requests from now on and end all that are there."""
-        self.refuse()
+    def end(self) -> None:
+        """Lose all requests, those too that come from now on."""
+        self._refusing = self._ended = True
         for ticket in tuple(self._tickets.values()):
+            ticket.lost = True
             self.abort(ticket)
 
     async def drained(self) -> None:

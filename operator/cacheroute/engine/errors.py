@@ -22,6 +22,17 @@ class RequestError(Exception):
         """The request field at fault, if it is one."""
 
 
+def invalid_body(message: str, field: str) -> RequestError:
+    """Return the refusal of a body that does not have the form of a request; ``field`` is its path in the body."""
+    return RequestError(400, "Bad Request", message, field)
+
+
+def engine_ended() -> RequestError:
+    """Return what vLLM answers when its engine has been ended under a request."""
+    message = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+    return RequestError(500, "InternalServerError", message)
+
+
 def bad_request(message: str, field: str | None = None) -> RequestError:
     """Return the refusal of a request that no retry would mend."""
     return RequestError(400, "BadRequestError", message, field)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cacheroute.engine.api import ChatRequest, CompletionRequest, GenerationRequest
-from cacheroute.engine.errors import bad_request
+from cacheroute.engine.api import ChatRequest, CompletionRequest, GenerationRequest, TokenizeRequest
+from cacheroute.engine.errors import RequestError, bad_request
 from cacheroute.engine.settings import EngineSettings
 from cacheroute.engine.tokens import (
     BYTES_PER_TOKEN,
@@ -36,19 +36,42 @@ class Job:
 
 def completion_job(body: CompletionRequest, settings: EngineSettings) -> Job:
     """Return the work of a completion; raises RequestError where it cannot be done."""
-    tokens = text_tokens(body.prompt) if isinstance(body.prompt, str) else id_tokens(body.prompt)
-    return _job(body, tokens, body.max_tokens or _COMPLETION_TOKENS, settings)
+    match body.prompt:
+        case None | "":
+            message = "Either prompt or prompt_embeds must be provided and non-empty."
+            raise _refused(message, "prompt")
+        case []:
+            raise bad_request("You must pass at least one prompt")
+        case str() as text:
+            tokens = text_tokens(text)
+        case ids:
+            tokens = id_tokens(ids)
+    limit = _COMPLETION_TOKENS if body.max_tokens is None else body.max_tokens
+    return _job(body, tokens, limit, settings)
 
 
 def chat_job(body: ChatRequest, settings: EngineSettings) -> Job:
     """Return the work of a chat completion; raises RequestError where it cannot be done."""
+    if not body.messages:
+        raise bad_request(
+            "Cannot apply chat template to an empty conversation. Provide at least one message."
+        )
     tokens = chat_tokens((message.role, message.text) for message in body.messages)
-    limit = body.max_completion_tokens or body.max_tokens or max(1, settings.max_model_len - len(tokens))
-    return _job(body, tokens, limit, settings)
+    wished = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
+    return _job(body, tokens, settings.max_model_len if wished is None else wished, settings)
+
+
+def prompt_ids(body: TokenizeRequest) -> TokenIds:
+    """Return the tokens of a prompt or of a chat."""
+    if body.messages is None:
+        return text_tokens(body.prompt)
+    return chat_tokens((message.role, message.text) for message in body.messages)
 
 
 def _job(body: GenerationRequest, prompt: TokenIds, limit: int, settings: EngineSettings) -> Job:
-    _check_length(len(prompt), limit, settings.max_model_len)
+    if body.stream_options is not None and not body.stream:
+        raise _refused("Stream options can only be defined when `stream=True`.", "stream_options")
+    limit = _output_limit(len(prompt), limit, settings.max_model_len)
     seed = prompt_seed(prompt)
     natural = max(body.min_tokens, natural_length(seed))
     stops = natural <= limit and not body.ignore_eos
@@ -64,11 +87,29 @@ def _job(body: GenerationRequest, prompt: TokenIds, limit: int, settings: Engine
     return Job(work, text)
 
 
-def _check_length(prompt: int, output: int, most: int) -> None:
-    if not prompt:
-        raise bad_request("prompt: is empty; send at least one token", "prompt")
-    if prompt + output > most:
-        raise bad_request(
-            f"the request has {prompt} prompt tokens and asks for {output} output tokens, but this model's "
-            f"context is {most} tokens; shorten the prompt or lower max_tokens"
+def _output_limit(prompt: int, wished: int, most: int) -> int:
+    """Return how many tokens may be generated: what was wished, cut to what the context leaves."""
+    if wished > most:
+        raise _refused(
+            f"max_tokens={wished} cannot be greater than max_model_len={most}. Please request fewer output tokens.",
+            "max_tokens",
+            wished,
         )
+    if prompt > most:
+        raise _refused(
+            f"This model's maximum context length is {most} tokens. However, your prompt contains "
+            f"{prompt} input tokens, which exceeds this limit even without any output tokens. "
+            "Please reduce the length of the input prompt.",
+            "input_tokens",
+            prompt,
+        )
+    limit = min(wished, most - prompt)
+    if limit < 1:
+        raise _refused(f"max_tokens must be at least 1, got {limit}.", "max_tokens", limit)
+    return limit
+
+
+def _refused(message: str, field: str, value: int | None = None) -> RequestError:
+    """Return a refusal in vLLM's words: they end with the field, and its value where that is a number."""
+    more = "" if value is None else f", value={value}"
+    return bad_request(f"{message} (parameter={field}{more})", field)

@@ -23,6 +23,8 @@ _REQUEST = (
     *(120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0),
 )
 _LABELS = ("model_name", "engine")
+_OTHER_ENDS = ("error", "repetition")
+"""Reasons to end that vLLM has and a simulation has not."""
 
 _HELP: Mapping[str, str] = {
     "time_to_first_token_seconds": "Time from arrival to the first token.",
@@ -128,6 +130,8 @@ class EngineMetrics(Collector):
         ended = CounterMetricFamily("vllm:request_success", "Requests that ended, by reason.", labels=labels)
         for reason, count in self._ended.items():
             ended.add_metric((*self._labels, reason.value), count)
+        for other in _OTHER_ENDS:
+            ended.add_metric((*self._labels, other), 0)
         yield ended
 
     def _by_source(self) -> Metric:

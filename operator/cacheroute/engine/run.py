@@ -1,6 +1,7 @@
 """The life of one simulated server."""
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Callable
 
@@ -22,9 +23,9 @@ _FLUSH_SECONDS = 2.0
 def run(settings: EngineSettings, host: str, port: int, started: Callable[[int], None]) -> None:
     """Serve until SIGTERM or SIGINT; ``started`` is called with the port once requests are taken.
 
-    On a signal the server does what vLLM does: with a shutdown timeout of 0 it ends all requests as aborted, otherwise
-    it lets them run for that long while new ones are answered as aborted. A second signal ends the wait. Raises
-    ListenError when the address cannot be bound.
+    On a signal the server does what vLLM does: with a shutdown timeout of 0 it loses all requests (500), otherwise it
+    lets them run for that long while new ones are answered as aborted (200, no text). More signals change nothing.
+    Raises ListenError when the address cannot be bound.
     """
     uvloop.run(_serve(settings, host, port, started))
 
@@ -39,10 +40,10 @@ async def _serve(settings: EngineSettings, host: str, port: int, started: Callab
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=_FLUSH_SECONDS)
     await runner.setup()
     try:
-        stop, hurry = _signals()
+        stop = _signalled()
         started(await _listen(runner, host, port))
         await stop.wait()
-        await _shut_down(driver, settings.shutdown_timeout, hurry)
+        await _shut_down(driver, settings.shutdown_timeout)
     finally:
         await runner.cleanup()
 
@@ -58,24 +59,18 @@ async def _listen(runner: web.AppRunner, host: str, port: int) -> int:
     return bound
 
 
-def _signals() -> tuple[asyncio.Event, asyncio.Event]:
-    """Return what the first and the second signal set."""
-    stop, hurry = asyncio.Event(), asyncio.Event()
-
-    def on_signal() -> None:
-        (hurry if stop.is_set() else stop).set()
-
+def _signalled() -> asyncio.Event:
+    """Return what a signal sets."""
+    stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal)
-    return stop, hurry
+        loop.add_signal_handler(number, stop.set)
+    return stop
 
 
-async def _shut_down(driver: Driver, timeout: float, hurry: asyncio.Event) -> None:
-    driver.refuse()
+async def _shut_down(driver: Driver, timeout: float) -> None:
     if timeout > 0:
-        waits = [asyncio.ensure_future(driver.drained()), asyncio.ensure_future(hurry.wait())]
-        _, pending = await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        for wait in pending:
-            wait.cancel()
-    driver.abort_all()
+        driver.refuse()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(driver.drained(), timeout)
+    driver.end()

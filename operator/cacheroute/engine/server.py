@@ -19,12 +19,14 @@ from cacheroute.engine.answers import (
     Envelope,
     Json,
     error_body,
-    usage,
+    event,
+    stream_usage,
+    whole_usage,
 )
-from cacheroute.engine.api import ChatRequest, CompletionRequest, GenerationRequest, parse
+from cacheroute.engine.api import ChatRequest, CompletionRequest, GenerationRequest, TokenizeRequest, parse
 from cacheroute.engine.driver import Driver, Ticket
-from cacheroute.engine.errors import RequestError
-from cacheroute.engine.jobs import Job, chat_job, completion_job
+from cacheroute.engine.errors import RequestError, engine_ended
+from cacheroute.engine.jobs import Job, chat_job, completion_job, prompt_ids
 from cacheroute.engine.settings import EngineSettings
 
 _LARGEST_BODY = 16 * 2**20
@@ -52,6 +54,7 @@ class EngineServer:
                 web.post("/v1/completions", self.completions),
                 web.post("/v1/chat/completions", self.chat_completions),
                 web.get("/v1/models", self.models),
+                web.post("/tokenize", self.tokenize),
                 web.get("/health", self.health),
                 web.get("/ping", self.health),
                 web.post("/ping", self.health),
@@ -84,10 +87,20 @@ class EngineServer:
                 "root": self._settings.engine_model,
                 "parent": None,
                 "max_model_len": self._settings.max_model_len,
+                "permission": [_permission(self._started)],
             }
             for name in self._settings.served_names
         ]
         return _json(orjson.dumps({"object": "list", "data": cards}))
+
+    async def tokenize(self, request: web.Request) -> web.Response:
+        """Answer POST /tokenize: the token ids of a prompt or of messages."""
+        body = parse(TokenizeRequest, await request.read())
+        self._check_model(body.model)
+        ids = prompt_ids(body).tolist()
+        length = self._settings.max_model_len
+        answer = {"count": len(ids), "max_model_len": length, "tokens": ids, "token_strs": None}
+        return _json(orjson.dumps(answer))
 
     async def health(self, _request: web.Request) -> web.Response:
         """Answer 200 as long as the process serves, during a shutdown too."""
@@ -104,7 +117,9 @@ class EngineServer:
 
     def _check_model(self, name: str | None) -> None:
         if name is not None and name not in self._settings.served_names:
-            raise RequestError(404, "NotFoundError", f"The model `{name}` does not exist.", "model")
+            known = ", ".join(self._settings.served_names)
+            message = f"The model `{name}` does not exist. Valid aliases: {known}."
+            raise RequestError(404, "NotFoundError", message, "model")
 
     async def _answer(
         self, request: web.Request, body: GenerationRequest, job: Job, dialect: Dialect
@@ -117,9 +132,12 @@ class EngineServer:
             if body.stream:
                 return await self._stream(request, body, job, ticket, envelope)
             await ticket.news.wait()
+            if ticket.lost:
+                raise engine_ended()
             live = ticket.live
             text = job.piece(0, live.generated)
-            return _json(envelope.whole(text, live.finish_reason or "", self._usage(ticket)))
+            counts = whole_usage(live, self._details(ticket, dialect))
+            return _json(envelope.whole(text, live.finish_reason or "", counts))
         finally:
             self._driver.abort(ticket)
 
@@ -139,26 +157,48 @@ class EngineServer:
         while True:
             await ticket.news.wait()
             ticket.news.clear()
-            data = b"" if opening is None else envelope.chunk(opening)
+            data = b"" if opening is None else envelope.opening(opening)
             opening, start, sent = None, sent, live.generated
             reason = live.finish_reason
-            if start < sent or reason:
-                data += envelope.chunk(envelope.dialect.piece(job.piece(start, sent), reason))
+            wants_usage = self._wants_usage(body)
+            if ticket.lost:
+                data += event(error_body(engine_ended()))
+            elif start < sent or reason:
+                piece = envelope.dialect.piece(job.piece(start, sent), reason)
+                data += envelope.chunk(piece, last=bool(reason) and not wants_usage)
             if reason is None:
                 await response.write(data)
                 continue
-            if self._wants_usage(body):
-                data += envelope.usage_chunk(self._usage(ticket))
+            if wants_usage and not ticket.lost:
+                data += envelope.usage_chunk(stream_usage(live, self._details(ticket, envelope.dialect)))
             await response.write(data + DONE)
             await response.write_eof()
             return response
 
-    def _usage(self, ticket: Ticket) -> Json:
-        return usage(ticket.live, details=self._settings.report.prompt_tokens_details)
+    def _details(self, ticket: Ticket, dialect: Dialect) -> Json | None:
+        """Return what usage tells of the prompt; None where that is switched off."""
+        if not self._settings.report.prompt_tokens_details:
+            return None
+        return dialect.details(ticket.live, self._settings.cache.block_size)
 
     def _wants_usage(self, body: GenerationRequest) -> bool:
         asked = body.stream_options is not None and body.stream_options.include_usage
         return asked or self._settings.report.force_include_usage
+
+
+def _permission(created: int) -> Json:
+    """Return what a model card says of itself; no client looks at it."""
+    denied = dict.fromkeys(("allow_create_engine", "allow_search_indices", "allow_fine_tuning"), False)
+    allowed = dict.fromkeys(("allow_sampling", "allow_logprobs", "allow_view"), True)
+    fixed = {"organization": "*", "group": None, "is_blocking": False}
+    return {
+        "id": "modelperm-0",
+        "object": "model_permission",
+        "created": created,
+        **denied,
+        **allowed,
+        **fixed,
+    }
 
 
 def _json(body: bytes, status: int = 200) -> web.Response:
@@ -169,14 +209,14 @@ def _json(body: bytes, status: int = 200) -> web.Response:
 async def _openai_errors(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer every refusal in OpenAI's error shape."""
+    """Answer every refusal as vLLM does: in OpenAI's error shape, and unknown paths and methods with a ``detail``."""
     try:
         return await handler(request)
     except RequestError as error:
-        return _json(error_body(error), error.status)
+        return _json(orjson.dumps(error_body(error)), error.status)
     except web.HTTPRequestEntityTooLarge:
         message = f"the body exceeds {_LARGEST_BODY} bytes"
-        return _json(error_body(RequestError(413, "RequestEntityTooLargeError", message)), 413)
+        refusal = RequestError(413, "RequestEntityTooLargeError", message)
+        return _json(orjson.dumps(error_body(refusal)), 413)
     except web.HTTPException as error:
-        message = f"{error.reason}: {request.method} {request.path}"
-        return _json(error_body(RequestError(error.status, "InvalidRequestError", message)), error.status)
+        return _json(orjson.dumps({"detail": error.reason}), error.status)

@@ -55,7 +55,7 @@ class EngineSettings:
     speed: float = 1.0
     """How many times faster than the real engine."""
     shutdown_timeout: float = 0.0
-    """Seconds that running requests get after SIGTERM; 0 aborts them at once."""
+    """Seconds that running requests get after SIGTERM; with 0 they are lost (500), as in vLLM."""
     cache: CacheSettings = CacheSettings()
     batch: BatchSettings = BatchSettings()
     report: ReportSettings = ReportSettings()
