@@ -60,7 +60,7 @@ def failures(answers: Sequence[Answer]) -> Counter[str]:
     for answer in answers:
         reason = orjson.loads(answer.text)["choices"][0]["finish_reason"] if answer.status == 200 else None
         if reason != "length":
-            found[f"{answer.status} {reason}"] += 1
+            found[f"{answer.status} {reason} {answer.destination} {answer.text[:200]}"] += 1
     return found
 
 
@@ -129,6 +129,7 @@ async def test_sigterm_without_a_drain_loses_what_runs_by_default(
     (text,) = await asyncio.gather(*streams)
     *_, last, done, _ = text.split("\n\n")
     assert done == "data: [DONE]"
+    print(f"the stream ended with {last[:200]}; the other request with {(await whole).status}")
     error = orjson.loads(last.removeprefix("data: "))["error"]
     assert (error["type"], error["code"]) == ("InternalServerError", 500)
     assert (await whole).status in {200, 500}
