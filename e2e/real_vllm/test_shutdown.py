@@ -130,8 +130,9 @@ async def test_sigterm_without_a_drain_loses_what_runs_by_default(
     *_, last, done, _ = text.split("\n\n")
     assert done == "data: [DONE]"
     print(f"the stream ended with {last[:200]}; the other request with {(await whole).status}")
-    error = orjson.loads(last.removeprefix("data: "))["error"]
-    assert (error["type"], error["code"]) == ("InternalServerError", 500)
+    event = orjson.loads(last.removeprefix("data: "))
+    code = event["error"]["code"] if "error" in event else None
+    assert code == 500 or event["choices"][0]["finish_reason"] == "abort"  # whichever its processes do first
     assert (await whole).status in {200, 500}
     ended = await asyncio.to_thread(engines[0].wait, 60)
     print(f"the process ended {ended:.1f} s after SIGTERM")
