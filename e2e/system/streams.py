@@ -94,5 +94,6 @@ def _judge(status: int, text: str) -> str:
     events = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
     if not events or events[-1] != "[DONE]":
         return f"cut after {len(events)} events"
-    reasons = [json.loads(one)["choices"][0]["finish_reason"] for one in events[:-1]]
+    choices = [choice for one in events[:-1] for choice in json.loads(one).get("choices", ())]
+    reasons = [choice["finish_reason"] for choice in choices]
     return "" if reasons and reasons[-1] == "length" else f"ended as {reasons[-1:]}"
