@@ -1,7 +1,8 @@
 """A destination that answers late, streams for long or says that it is sick; run as a process: HOST is its argument.
 
 A body may say ``seconds`` (until the answer begins), ``events`` and ``pause`` (of a stream, seconds). POST /sick
-makes /health answer 503, POST /well 200 again.
+makes /health answer 503, POST /well 200 again, and POST /break breaks the connection of the next request instead of
+an answer. There is nothing to GET besides.
 """
 
 import asyncio
@@ -19,19 +20,26 @@ class Destination:
 
     def __init__(self) -> None:
         self.status = 200
+        self.breaking = False
 
     async def health(self, _request: web.Request) -> web.Response:
         """Answer as the last POST said."""
         return web.Response(status=self.status)
 
     async def turn(self, request: web.Request) -> web.Response:
-        """Become sick or well."""
-        self.status = 503 if request.path == "/sick" else 200
+        """Become sick or well, or break once."""
+        if request.path == "/break":
+            self.breaking = True
+        else:
+            self.status = 503 if request.path == "/sick" else 200
         return web.Response()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer as the body wishes."""
         body: dict[str, Any] = json.loads(await request.read())
+        if self.breaking and request.transport is not None:
+            self.breaking = False
+            request.transport.abort()
         if body.get("events"):
             return await self._stream(request, body)
         await asyncio.sleep(body.get("seconds", ANSWER_SECONDS))
@@ -41,7 +49,7 @@ class Destination:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for number in range(body["events"]):
-            await response.write(f"data: {number}\n\n".encode())
+            await response.write(b'data: {"event": %d}\n\n' % number)
             await asyncio.sleep(body.get("pause", 0.1))
         await response.write(b"data: [DONE]\n\n")
         return response
@@ -54,7 +62,8 @@ async def main() -> None:
     app.router.add_get("/health", destination.health)
     app.router.add_post("/sick", destination.turn)
     app.router.add_post("/well", destination.turn)
-    app.router.add_route("*", "/{path:.*}", destination.answer)
+    app.router.add_post("/break", destination.turn)
+    app.router.add_post("/{path:.*}", destination.answer)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, sys.argv[1], 0).start()

@@ -108,12 +108,15 @@ def _local_replies(settings: GatewaySettings) -> dict[str, Any]:
     too_large = f"The request body is larger than this gateway accepts ({settings.max_body_bytes} bytes)."
     no_destination = "No destination of this model is up. Try again shortly."
     server_error = {"status_code_filter": {"comparison": {"op": "GE", "value": _runtime(500)}}}
-    no_host = {"response_flag_filter": {"flags": ["UH", "NC", "UF"]}}
+    too_many = "This gateway has as many requests of this model in progress as it may. Try again shortly."
+    broken = "The destination of this request failed before it answered."
     return {
         "mappers": [
             _mapper(_status(401), "authentication_error", None, "This gateway needs a valid token: "),
             _mapper(_status(413), "invalid_request_error", too_large),
-            _mapper(no_host, "service_unavailable", no_destination),
+            _mapper(_flags("UO"), "service_unavailable", too_many),
+            _mapper(_flags("UH", "NC", "UF"), "service_unavailable", no_destination),
+            _mapper(_flags("UC", "UR"), "server_error", broken),
             _mapper(server_error, "server_error", None),
         ],
         "body_format": _error_shape("invalid_request_error"),
@@ -123,6 +126,10 @@ def _local_replies(settings: GatewaySettings) -> dict[str, Any]:
 def _mapper(condition: dict[str, Any], kind: str, text: str | None, before: str = "") -> dict[str, Any]:
     body = {"body": {"inline_string": text}} if text else {}
     return {"filter": condition, **body, "body_format_override": _error_shape(kind, before)}
+
+
+def _flags(*flags: str) -> dict[str, Any]:
+    return {"response_flag_filter": {"flags": list(flags)}}
 
 
 def _status(code: int) -> dict[str, Any]:
