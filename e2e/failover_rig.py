@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -105,6 +106,18 @@ async def start_destination(rig: Rig, name: str, node: FarNode | None = None) ->
     assert process.stdout is not None
     line = await asyncio.wait_for(process.stdout.readline(), DEADLINE)
     rig.backends.append(Backend(name, process, int(line), host))
+    return rig.backends[-1]
+
+
+async def start_engine(rig: Rig, name: str, *flags: str) -> Backend:
+    """Start one simulated vLLM server."""
+    words = ("-m", "cacheroute.cli.main", "engine", "--host", "127.0.0.1", "--port", "0", *flags)
+    process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    line = (await asyncio.wait_for(process.stdout.readline(), DEADLINE)).decode()
+    found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+    assert found, f"no address in {line!r}"
+    rig.backends.append(Backend(name, process, int(found[1])))
     return rig.backends[-1]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from cacheroute.domain.failover import FailoverSpec, HealthCheckSpec, LimitsSpec, RetryRule
 from cacheroute.domain.table import TableGroup
-from e2e.failover_rig import FarNode, destinations, far_node
+from e2e.failover_rig import FarNode, destinations, far_node, start_engine
 from e2e.gateway_rig import DEADLINE, Answer, Backend, Rig, drained, table, until
 
 pytestmark = pytest.mark.envoy
@@ -72,12 +72,18 @@ async def streaming(
         yield streams
 
 
+async def unhealthy(rig: Rig, number: int) -> None:
+    """Wait until Envoy leaves so many destinations out."""
+    async with asyncio.timeout(DEADLINE):
+        while await rig.stat("cluster.inference/llama.membership_healthy") != len(rig.backends) - number:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 async def serve(rig: Rig, failover: FailoverSpec, limits: LimitsSpec | None = None) -> None:
-    """Seat all destinations, and wait until those of both keys take requests."""
+    """Seat all destinations, and wait until all take requests."""
     endpoints = tuple(backend.endpoint(seat) for seat, backend in enumerate(rig.backends))
     await rig.publish(table(endpoints, GROUPS, failover=failover, limits=limits))
-    await rig.answered_by("alice", "pod-0")
-    await rig.answered_by("bob", "pod-1")
+    await unhealthy(rig, 0)
 
 
 async def tell(backend: Backend, what: str) -> None:
@@ -163,13 +169,6 @@ async def test_a_frozen_engine_gets_nothing_new_and_its_streams_live_on(rig: Rig
     assert (await rig.answered_by("alice", "pod-0")).decision == "planned"
 
 
-async def unhealthy(rig: Rig, number: int) -> None:
-    """Wait until Envoy leaves so many destinations out."""
-    async with asyncio.timeout(DEADLINE):
-        while await rig.stat("cluster.inference/llama.membership_healthy") != len(rig.backends) - number:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 async def test_a_sick_engine_is_left_out_until_it_is_well_and_its_streams_live_on(rig: Rig) -> None:
     await serve(rig, CHECKED)
     async with streaming(rig, "alice") as (stream,):
@@ -207,6 +206,26 @@ async def test_a_draining_destination_ends_its_streams_and_gets_nothing_new(rig:
         assert (await rig.ask("bob")).destination == "pod-2"
     assert draining.whole
     assert removed.whole
+
+
+async def test_an_engine_that_is_told_to_end_finishes_its_stream_through_the_gateway() -> None:
+    async with destinations(0) as rig:
+        for name in ("pod-0", "pod-1"):
+            await start_engine(rig, name, "--served-model-name", "llama", "--shutdown-timeout", "15")
+        await serve(rig, CHECKED)
+        first, second = (backend.endpoint(seat) for seat, backend in enumerate(rig.backends))
+        asking = asyncio.create_task(
+            rig.ask("alice", prompt="a", max_tokens=100, ignore_eos=True, stream=True)
+        )
+        await until_busy(rig, 1)
+        await rig.publish(table((drained(first), second), GROUPS, failover=CHECKED))
+        rig.backends[0].process.terminate()
+        later = await rig.ask("alice", prompt="b", max_tokens=1)
+        answer = await asyncio.wait_for(asking, DEADLINE)
+    assert (later.status, later.destination) == (200, "pod-1")
+    assert answer.destination == "pod-0"
+    assert '"finish_reason":"length"' in answer.text.replace(" ", "")
+    assert answer.text.endswith("data: [DONE]\n\n")
 
 
 @pytest.mark.parametrize(
