@@ -22,7 +22,9 @@ class HealthCheckModel(Model):
     model_config = ConfigDict(
         json_schema_extra=rules(
             rule(
-                f"self.intervalMilliseconds == 0 || self.intervalMilliseconds >= {_LEAST_INTERVAL}", _INTERVAL
+                "!has(self.intervalMilliseconds) || self.intervalMilliseconds == 0 || "
+                f"self.intervalMilliseconds >= {_LEAST_INTERVAL}",
+                _INTERVAL,
             )
         )
     )
@@ -70,7 +72,8 @@ class FailoverModel(Model):
     model_config = ConfigDict(
         json_schema_extra=rules(
             rule(
-                f"self.unreachableMilliseconds == 0 || self.unreachableMilliseconds >= {_LEAST_UNREACHABLE}",
+                "!has(self.unreachableMilliseconds) || self.unreachableMilliseconds == 0 || "
+                f"self.unreachableMilliseconds >= {_LEAST_UNREACHABLE}",
                 _UNREACHABLE,
             )
         )
