@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,13 @@ def test_main_writes_checks_and_complains(tmp_path: Path, capsys: pytest.Capture
     assert crd.main([str(path)]) == 0
     assert crd.main(["--check", str(path)]) == 0
     assert [one.name for one in tmp_path.iterdir()] == ["crd.yaml"]
+
+
+def test_a_default_of_nothing_passes_its_own_rules() -> None:
+    """Check that rules ask for each field first: the API server applies them to ``{}`` before nested defaults."""
+    empty = [node for node in _walk(_schema()) if node.get("default") == {}]
+    rules = [one["rule"] for node in empty for one in node.get("x-kubernetes-validations", ())]
+    assert rules
+    for rule in rules:
+        for name in re.findall(r"(?<!has\()self\.(\w+)", rule):
+            assert f"!has(self.{name}) ||" in rule, rule
