@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cacheroute.planning.pairs import Floats, Ints, Pairs, add_up, loads_without, shares
 from cacheroute.planning.placement import least_utilised
 from cacheroute.planning.report import LossReport
+from cacheroute.planning.targets import fresh_targets, targets_in_force
 from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 
 _STRICTLY = 1e-9
@@ -124,6 +125,12 @@ class _Losses:
             falling=_falling(shared, members, demand, fleet),
         )
 
+    def before_takeover(self, r: int) -> Floats:
+        """Return load / capacity after the loss of ``r`` without what standbys take over, float64[R], relative."""
+        targets, amounts = self.falling[r]
+        utilisation: Floats = (self.load + add_up(targets, amounts, self.fleet.size)) * self.fleet.scale
+        return utilisation
+
     def taken_over(self, r: int, standby: Ints) -> Floats:
         """Return what others take over from ``r`` of its shared keys and of those with a standby, float64[R]."""
         size = self.fleet.size
@@ -209,16 +216,18 @@ def _spread_one(losses: _Losses, r: int, standby: Ints, limit: float) -> float:
     """Choose the standbys of the keys that only ``r`` has; return the imbalance after its loss."""
     keys = losses.sole[r]
     candidates = _candidates(np.array([r]), losses.fleet)
+    fresh = fresh_targets(r, candidates, losses.before_takeover(r))
     if candidates.size:
-        misplaced = keys[~np.isin(standby[keys], candidates)]
+        targets = targets_in_force(standby[keys], fresh, candidates)
+        misplaced = keys[~np.isin(standby[keys], targets)]
         standby[misplaced] = UNKNOWN
-        _spread(losses, r, misplaced, candidates, standby)
+        _spread(losses, r, misplaced, targets, standby)
     after = losses.imbalance(r, losses.without(r, standby))
-    if after > limit and candidates.size and after > (1 + _STRICTLY) * losses.least(r, candidates):
+    if after > limit and candidates.size and after > (1 + _STRICTLY) * losses.least(r, fresh):
         anew = standby.copy() if keys.size > standby.size // 2 else standby
         former = standby[keys].copy()
         anew[keys] = UNKNOWN
-        _spread(losses, r, keys, candidates, anew)
+        _spread(losses, r, keys, fresh, anew)
         better = losses.imbalance(r, losses.without(r, anew))
         standby[keys] = anew[keys] if better < after * (1 - _STRICTLY) else former
         after = min(after, better)
