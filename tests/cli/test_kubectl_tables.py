@@ -34,6 +34,12 @@ def test_status_says_why_and_reads_no_markup() -> None:
         assert part in shown
 
 
+def test_a_canary_says_how_much_goes_by_plan() -> None:
+    canary = routing_plan({"spec": {"mode": "Canary", "canaryPercent": 15}})
+    assert "Canary 15 %" in text(tables.status_table([canary]))
+    assert "15 %" not in text(tables.status_table([routing_plan({"spec": {"canaryPercent": 15}})]))
+
+
 def test_gateways_are_counted() -> None:
     first, second = tables.gateway_rows(PLANS)
     assert (first["connected"], first["synced"], first["message"]) == (2, 1, "no proxy")

@@ -8,6 +8,7 @@ from rich.table import Table
 from cacheroute.cli.plan_tables import seat_keys
 from cacheroute.cli.tables import add, table
 from cacheroute.domain.plan import Plan
+from cacheroute.domain.spec import Mode
 
 Row = dict[str, Any]
 
@@ -24,7 +25,7 @@ def status_table(plans: Sequence[Mapping[str, Any]]) -> Table:
             plan["metadata"]["namespace"],
             plan["metadata"]["name"],
             ready.get("status", "Unknown"),
-            plan["spec"].get("mode", ""),
+            _mode(plan["spec"]),
             in_force.get("keys", {}).get("display", ""),
             f"{in_force['coveragePercent']} %" if in_force else "",
             status.get("destinations", {}).get("display", ""),
@@ -59,6 +60,12 @@ def gateway_rows(plans: Sequence[Mapping[str, Any]]) -> list[Row]:
         }
         for plan in plans
     ]
+
+
+def _mode(spec: Mapping[str, Any]) -> str:
+    """Return the mode, and in mode Canary how much goes by plan."""
+    mode = str(spec.get("mode", ""))
+    return f"{mode} {spec.get('canaryPercent', '?')} %" if mode == Mode.CANARY else mode
 
 
 def gateway_table(plans: Sequence[Mapping[str, Any]]) -> Table:

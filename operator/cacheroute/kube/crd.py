@@ -32,6 +32,7 @@ _COLUMNS: tuple[tuple[str, str, str, str, int], ...] = (
     ("Imbalance", "string", ".status.plan.imbalance", "Highest planned load over the mean.", 0),
     ("Hit", "string", ".status.served.tokenHitPercent", "Measured prefix-cache hit of tokens, percent.", 0),
     ("Synced", "string", ".status.gateways.display", "Proxies with the newest snapshot / all.", 0),
+    ("Canary", "integer", ".spec.canaryPercent", "Share that mode Canary routes by plan, percent.", 1),
     ("Version", "string", ".status.plan.version", "Version of the plan in force.", 1),
     ("Moved", "integer", ".status.plan.moved.keys", "Keys that the last change moved.", 1),
     ("Last", "string", ".status.lastDecision.outcome", "The last decision.", 1),
