@@ -89,7 +89,7 @@ def test_an_invalid_plan_is_refused_and_the_last_good_one_stays(api: Cluster, en
 
 def test_get_has_the_columns(api: Cluster) -> None:
     header, *rows = api.kubectl("get", "rplan", "--namespace", NAMESPACE, "-o", "wide").splitlines()
-    columns = "NAME READY MODE KEYS COVERAGE DESTS IMBALANCE HIT SYNCED VERSION MOVED LAST REASON AGE"
+    columns = "NAME READY MODE KEYS COVERAGE DESTS IMBALANCE HIT SYNCED CANARY VERSION MOVED LAST REASON AGE"
     assert header.split() == columns.split()
     assert len(rows) == 2
     assert "inference" in api.kubectl("get", "crd", "routingplans.cacheroute.dev", "-o", "yaml")
