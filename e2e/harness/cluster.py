@@ -40,9 +40,18 @@ class Cluster:
         return self._run("helm", arguments, None)
 
     def apply(self, *objects: dict[str, Any], namespace: str = "default") -> None:
-        """Apply objects by server-side apply."""
+        """Apply objects by server-side apply, also over what somebody else set (`kubectl scale`)."""
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-        self.kubectl("apply", "--server-side", "--namespace", namespace, "--filename", "-", stdin=text)
+        self.kubectl(
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--namespace",
+            namespace,
+            "--filename",
+            "-",
+            stdin=text,
+        )
 
     def establish(self, definition: Path, namespace: str) -> None:
         """Make a CustomResourceDefinition known from its file, and a namespace to try it in."""

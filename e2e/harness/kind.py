@@ -107,9 +107,10 @@ class KindCluster:
     def kill_container(self, namespace: str, pod: str) -> None:
         """See `ClusterProvider`."""
         found = json.loads(self._kubectl("get", "pod", "-n", namespace, pod, "-o", "json"))
-        container = found["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
-        kill = ("ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", container)
-        self._inside(found["spec"]["nodeName"], *kill)
+        for status in found["status"]["containerStatuses"]:
+            container = status["containerID"].removeprefix("containerd://")
+            kill = ("ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", container)
+            self._inside(found["spec"]["nodeName"], *kill)
 
     def delete(self) -> None:
         """See `ClusterProvider`."""

@@ -100,10 +100,14 @@ class LocalCluster:
         self._control_plane.start_api_server()
 
     def kill_container(self, namespace: str, pod: str) -> None:
-        """See `ClusterProvider`."""
-        found = json.loads(self._control_plane.kubectl("get", "pod", "-n", namespace, pod, "-o", "json"))
-        container = found["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
-        self._nodes[found["spec"]["nodeName"]].ctr("tasks", "kill", "--signal", "SIGKILL", container)
+        """See `ClusterProvider`; asks containerd, so that it works while the API server is down."""
+        labels = {"namespace": namespace, "name": pod}
+        chosen = ",".join(f'labels."io.kubernetes.pod.{key}"=={value}' for key, value in labels.items())
+        for node in self._nodes.values():
+            known = node.ctr("containers", "ls", "-q", f'{chosen},labels."io.cri-containerd.kind"==container')
+            running = {line.split()[0] for line in node.ctr("tasks", "ls").splitlines() if "RUNNING" in line}
+            for container in running.intersection(known.split()):
+                node.ctr("tasks", "kill", "--signal", "SIGKILL", container)
 
     def delete(self) -> None:
         """See `ClusterProvider`."""

@@ -48,7 +48,7 @@ class ClusterProvider(Protocol):
         """Start the API server again and wait until it is ready."""
 
     def kill_container(self, namespace: str, pod: str) -> None:
-        """Send SIGKILL to the first container of a pod, as the kernel does when memory is short."""
+        """Send SIGKILL to every container of a pod, as the kernel does when memory is short."""
 
     def delete(self) -> None:
         """Take everything down; nothing is left."""

@@ -60,10 +60,10 @@ class Installation:
         for namespace, name in ((NAMESPACE, "vllm"), (MONITORING, "prometheus")):
             cluster.kubectl("rollout", "status", f"deployment/{name}", "-n", namespace, "--timeout=60s")
 
-    def traffic(self) -> Traffic:
+    def traffic(self, rate: float = RATE) -> Traffic:
         """Return a load on the gateway's Service, by its address: the cluster's names resolve in pods only."""
         address = self.cluster.get("service", "cacheroute-gateway", SYSTEM)["spec"]["clusterIP"]
-        return Traffic(f"http://{address}", RATE)
+        return Traffic(f"http://{address}", rate)
 
     def streams(self, rate: float = STREAM_RATE) -> Streams:
         """Return a load of streams on the gateway's Service."""

@@ -59,6 +59,15 @@ def graceful_engines(image: str, replicas: int = ENGINES) -> dict[str, Any]:
     deployment = engines(image)
     deployment["spec"] |= {"replicas": replicas, "strategy": {"rollingUpdate": {"maxSurge": 2}}}
     pod = deployment["spec"]["template"]["spec"]
+    pod["topologySpreadConstraints"] = [
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"app": "vllm"}},
+            "matchLabelKeys": ["pod-template-hash"],
+        }
+    ]
     pod["terminationGracePeriodSeconds"] = PRE_STOP_SECONDS + SHUTDOWN_SECONDS + 5
     container = pod["containers"][0]
     container["lifecycle"] = {"preStop": {"sleep": {"seconds": PRE_STOP_SECONDS}}}

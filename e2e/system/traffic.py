@@ -20,6 +20,7 @@ class Answer:
 
     Attributes:
         sent: time.monotonic() when it was sent.
+        answered: when the answer began or the request failed.
         tenant: its key.
         status: HTTP status, 0 where there was none.
         destination: x-cacheroute-destination.
@@ -29,6 +30,7 @@ class Answer:
     """
 
     sent: float
+    answered: float
     tenant: str
     status: int
     destination: str
@@ -67,12 +69,12 @@ class Traffic(OpenLoop):
         body = {"model": MODEL, "prompt": prompt, "max_tokens": 4, "ignore_eos": True}
         headers = {"x-tenant-id": key} if tenant % 2 else {}
         sent, seen, complaint = time.monotonic(), {}, ""
-        status = 0
+        status, answered = 0, 0.0
         try:
             async with session.post(
                 f"{self._url}/v1/completions", json=body | {"user": key}, headers=headers
             ) as answer:
-                status, seen = answer.status, dict(answer.headers)
+                status, seen, answered = answer.status, dict(answer.headers), time.monotonic()
                 text = await answer.text()
                 complaint = "" if status == 200 else f"HTTP {status}: {text[:200]}"
         except (aiohttp.ClientError, TimeoutError) as error:
@@ -80,6 +82,7 @@ class Traffic(OpenLoop):
         self.answers.append(
             Answer(
                 sent=sent,
+                answered=answered or time.monotonic(),
                 tenant=key,
                 status=status,
                 destination=seen.get("x-cacheroute-destination", ""),
