@@ -256,5 +256,5 @@ def test_without_any_of_them(fleet: Installation) -> None:
         outage.operator(1)
         outage.becomes_ready(pod)
         outage.prometheus(1)
+        wait.until(lambda: fleet.condition("RatesAvailable")[0] == "True", within=90, what="rates again")
         outage.over()
-    wait.until(lambda: fleet.condition("RatesAvailable")[0] == "True", within=90, what="rates again")
