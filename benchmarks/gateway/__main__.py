@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.gateway import cost
+from benchmarks.gateway import cost, proxies
 from benchmarks.gateway.processes import MeasureError
 from benchmarks.gateway.results import Row, show, write
 from benchmarks.runner import OUTPUT
 from e2e.harness.errors import HarnessError
 
-ROWS: dict[str, Callable[..., Row]] = {"cost": cost.run}
+ROWS: dict[str, Callable[..., Row]] = {"cost": cost.run, "proxies": proxies.run}
 
 
 def main(arguments: list[str]) -> int:

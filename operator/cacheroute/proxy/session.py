@@ -67,15 +67,18 @@ class Session:
         Raises:
             RefusedError: it asks for what no Envoy asks for, or does not answer.
         """
-        reader = asyncio.create_task(self._read(first, requests, hear))
-        reader.add_done_callback(lambda _: self.changed.set())
+        parts = {
+            asyncio.create_task(self._read(first, requests, hear)),
+            asyncio.create_task(self._write(context)),
+        }
         try:
-            await self._write(reader, context)
-            await reader
+            done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            for one in done:
+                one.result()
         finally:
-            reader.cancel()
-            with contextlib.suppress(asyncio.CancelledError, RefusedError):
-                await reader
+            for one in parts:
+                one.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
 
     async def _read(self, first: Any, requests: AsyncIterator[bytes], hear: Callable[[Ask], None]) -> None:
         try:
@@ -86,10 +89,10 @@ class Session:
             code = grpc.StatusCode.RESOURCE_EXHAUSTED
             raise RefusedError("subscriptions", code, f"it asks for {error}") from error
 
-    async def _write(self, reader: "asyncio.Task[None]", context: Any) -> None:
-        """Send what the stream wants sent, until the proxy stops reading or asking."""
+    async def _write(self, context: Any) -> None:
+        """Send what the stream wants sent, until it is cancelled or the proxy stops reading."""
         clock = asyncio.get_running_loop().time
-        while not reader.done():
+        while True:
             self.changed.clear()
             for push in self.stream.poll(clock()):
                 await self._send(push, context)
