@@ -76,3 +76,11 @@ def test_resources_that_are_gone_are_forgotten() -> None:
     parking.published(snapshot({ROUTES: []}))
     parking.published(routes(version(2)))
     assert parking.offered(routes(version(2))).of(ROUTES) == {"cacheroute": version(2)}
+
+
+def test_what_was_never_good_is_not_taken_from_proxies_that_have_another_version() -> None:
+    parking = Parking()
+    parking.rejected(ROUTES, [version(1)], WHY)
+    offered = parking.offered(routes(version(1)))
+    assert offered.withholds(ROUTES, "cacheroute")
+    assert not offered.withholds_some(CLUSTERS)

@@ -3,7 +3,16 @@ from collections.abc import Mapping
 import pytest
 
 from cacheroute.proxy.snapshot import CLUSTERS, ENDPOINTS, LISTENERS, ROUTES, Resource, Snapshot
-from cacheroute.proxy.subscription import ACK_TIMEOUT_SECONDS, BRIDGE_SECONDS, Ask, Push, Stream
+from cacheroute.proxy.subscription import (
+    ACK_TIMEOUT_SECONDS,
+    BRIDGE_SECONDS,
+    MOST_NAMES,
+    STUCK_SECONDS,
+    Ask,
+    Push,
+    Stream,
+    SubscriptionError,
+)
 
 
 def snapshot(**versions: Mapping[str, str]) -> Snapshot:
@@ -220,3 +229,56 @@ def test_a_bridge_never_keeps_a_lost_destination(envoy: Envoy) -> None:
     envoy.stream.offer(plan(endpoints="without the lost one", routes="2"))
     envoy.poll()
     assert envoy.sent[-1].resources[0].version == "without the lost one"
+
+
+def withheld() -> Snapshot:
+    """Return a snapshot of which only endpoints and listener may be known to this proxy."""
+    one = snapshot(endpoints={"a": "2"}, listeners={"l": "1"})
+    everything = frozenset((kind, "*") for kind in (CLUSTERS, ROUTES, ENDPOINTS))
+    return Snapshot("held", one.resources, everything)
+
+
+def test_what_is_withheld_is_neither_answered_nor_removed() -> None:
+    envoy = Envoy()
+    envoy.stream.offer(withheld())
+    envoy.subscribe(CLUSTERS, initial={"a": "1", "gone": "1"})
+    envoy.subscribe(ROUTES, "r", initial={"r": "1"})
+    envoy.subscribe(ENDPOINTS, "a", "gone", initial={"a": "1", "gone": "1"})
+    assert envoy.poll() == [("ClusterLoadAssignment", ("a",), ())]
+    envoy.ack(ENDPOINTS)
+    assert envoy.poll() == []
+    assert not envoy.synced()
+
+
+def test_who_waits_for_what_is_withheld_gets_it_when_it_no_longer_is() -> None:
+    envoy = Envoy()
+    envoy.stream.offer(withheld())
+    envoy.subscribe(CLUSTERS)
+    envoy.subscribe(ROUTES, "r")
+    assert envoy.poll() == []
+    envoy.stream.offer(plan())
+    assert envoy.poll() == [("Cluster", ("a",), ())]
+    envoy.ack(CLUSTERS)
+    assert envoy.poll() == [("RouteConfiguration", ("r",), ())]
+
+
+def test_types_that_are_not_served_are_not_answered_and_do_not_count(envoy: Envoy) -> None:
+    envoy.subscribe("type.googleapis.com/envoy.service.runtime.v3.Runtime", "layer")
+    assert envoy.poll() == []
+    assert envoy.synced()
+
+
+def test_more_names_than_an_envoy_asks_for_are_refused(envoy: Envoy) -> None:
+    with pytest.raises(SubscriptionError, match="names"):
+        envoy.subscribe(ENDPOINTS, *map(str, range(MOST_NAMES + 1)))
+    with pytest.raises(SubscriptionError, match="names"):
+        envoy.subscribe(ENDPOINTS, initial={str(one): "1" for one in range(MOST_NAMES + 1)})
+
+
+def test_a_missing_answer_is_missed_after_a_while(envoy: Envoy) -> None:
+    envoy.stream.offer(plan(endpoints="2"))
+    envoy.poll()
+    assert not envoy.stream.stuck(STUCK_SECONDS - 0.01)
+    assert envoy.stream.stuck(STUCK_SECONDS)
+    envoy.ack(ENDPOINTS)
+    assert not envoy.stream.stuck(STUCK_SECONDS)
