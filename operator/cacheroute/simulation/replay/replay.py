@@ -1,6 +1,8 @@
 """Replay a trace over N destinations by one policy."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from cacheroute.simulation.errors import SimulationError
 from cacheroute.simulation.replay.caches import caches
 from cacheroute.simulation.replay.figures import Figures, figures
 from cacheroute.simulation.replay.kernel import Columns, Routed, in_flight, run
+from cacheroute.simulation.routing.planner import Plans, PlanSettings
 from cacheroute.simulation.routing.registry import Policy
 from cacheroute.simulation.routing.view import NOWHERE, memory, view
 from cacheroute.simulation.traces.trace import UNKNOWN, Trace
@@ -24,6 +27,7 @@ class ReplaySettings:
         cache_tokens: tokens that the prefix cache of one destination holds, >= 0.
         seed: of the policy's random choices.
         seconds_per_output_token: for requests whose duration the trace does not know.
+        plan: how plans are made; only for Policy.PLANNED, which needs it.
     """
 
     policy: Policy
@@ -31,6 +35,7 @@ class ReplaySettings:
     cache_tokens: int
     seed: int = 0
     seconds_per_output_token: float = 0.025
+    plan: PlanSettings | None = None
 
 
 def replay(trace: Trace, settings: ReplaySettings) -> Figures:
@@ -39,27 +44,59 @@ def replay(trace: Trace, settings: ReplaySettings) -> Figures:
     Raises:
         SimulationError: a setting is out of range.
     """
+    columns, routed = route(trace, settings)
+    return figures(columns, routed, settings.destinations)
+
+
+def route(trace: Trace, settings: ReplaySettings) -> tuple[Columns, Routed]:
+    """Return the trace as it was replayed, and where each request went.
+
+    Raises:
+        SimulationError: a setting is out of range.
+    """
+    _check(settings)
+    columns = columns_of(trace, settings.seconds_per_output_token)
+    routed = Routed(np.full(trace.size, NOWHERE, dtype=np.int64), np.zeros(trace.size, dtype=np.int64))
+    fleet = view(np.full(settings.destinations, settings.cache_tokens, dtype=np.int64))
+    held = caches(settings.destinations, _count(columns.session), max(trace.size, 1))
+    known = memory(settings.destinations, _count(columns.key), settings.seed)
+    plans = Plans(settings.plan, settings.destinations) if settings.plan else None
+    flight = in_flight()
+    for begin, end in _parts(trace, settings.plan):
+        if plans is not None and settings.plan is not None and begin > 0:
+            rates = _rates(columns, begin, settings.plan, known.home.size)
+            known = plans.replan(known, rates, fleet.up)
+        run(settings.policy.value, known, fleet, held, columns, routed, flight, begin, end)
+    return columns, routed
+
+
+def _check(settings: ReplaySettings) -> None:
     if settings.destinations < 1 or settings.cache_tokens < 0:
         raise SimulationError(
             f"replay: {settings.destinations} destinations of {settings.cache_tokens} tokens; "
             "at least one destination and no negative cache is needed"
         )
-    columns = columns_of(trace, settings.seconds_per_output_token)
-    routed = Routed(np.full(trace.size, NOWHERE, dtype=np.int64), np.zeros(trace.size, dtype=np.int64))
-    fleet = view(np.full(settings.destinations, settings.cache_tokens, dtype=np.int64))
-    sessions, keys = _count(columns.session), _count(columns.key)
-    run(
-        settings.policy.value,
-        memory(settings.destinations, keys, settings.seed),
-        fleet,
-        caches(settings.destinations, sessions, max(trace.size, 1)),
-        columns,
-        routed,
-        in_flight(),
-        0,
-        trace.size,
-    )
-    return figures(columns, routed, settings.destinations)
+    if (settings.policy is Policy.PLANNED) != (settings.plan is not None):
+        raise SimulationError("replay: policy planned, and no other, needs to know how plans are made")
+
+
+def _parts(trace: Trace, plan: PlanSettings | None) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of requests that are routed by one plan."""
+    if plan is None:
+        yield 0, trace.size
+        return
+    ends = np.arange(1, int(trace.seconds / plan.interval_seconds) + 2) * plan.interval_seconds
+    bounds = [0, *np.searchsorted(trace.arrival, ends).tolist()]
+    yield from pairwise(bounds)
+
+
+def _rates(columns: Columns, begin: int, plan: PlanSettings, keys: int) -> NDArray[np.float64]:
+    """Return the request rates before the request ``begin``, float64[K]."""
+    now = columns.arrival[begin - 1] if begin == columns.arrival.size else columns.arrival[begin]
+    past = np.searchsorted(columns.arrival, now - plan.window_seconds)
+    counts = np.bincount(columns.key[past:begin], minlength=keys)
+    rates: NDArray[np.float64] = counts / max(min(plan.window_seconds, now), plan.interval_seconds)
+    return rates
 
 
 def columns_of(trace: Trace, seconds_per_output_token: float) -> Columns:

@@ -148,10 +148,13 @@ def chwbl(memory: Memory, view: View, request: Request) -> int:
 
 @compiled
 def planned(memory: Memory, view: View, request: Request) -> int:
-    """Take the member of the key's destinations with the fewest requests; flat for cold keys."""
+    """Take the member of the key's destinations with the fewest requests, then its standby; flat for cold keys."""
     best = NOWHERE
     for at in range(memory.offsets[request.key], memory.offsets[request.key + 1]):
         r = int(memory.members[at])
         if r >= 0 and view.up[r] and (best == NOWHERE or view.running[r] < view.running[best]):
             best = r
-    return best if best != NOWHERE else flat(memory, view)
+    if best != NOWHERE:
+        return best
+    standby = int(memory.standby[request.key])
+    return standby if standby != NOWHERE and view.up[standby] else flat(memory, view)

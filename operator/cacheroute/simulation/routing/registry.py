@@ -4,7 +4,7 @@ from enum import IntEnum
 
 from cacheroute.simulation.compiled import compiled
 from cacheroute.simulation.errors import SimulationError
-from cacheroute.simulation.routing import policies
+from cacheroute.simulation.routing import informed, policies
 from cacheroute.simulation.routing.view import Memory, Request, View
 
 
@@ -19,7 +19,12 @@ class Policy(IntEnum):
     PRODUCTION = 5
     STICKY = 6
     CHWBL = 7
-    PLANNED = 8
+    DUALMAP = 8
+    PREBLE = 9
+    LMETRIC = 10
+    LLMD = 11
+    SGLANG = 12
+    PLANNED = 13
 
 
 def policy(name: str) -> Policy:
@@ -35,7 +40,7 @@ def policy(name: str) -> Policy:
 
 
 @compiled
-def choose(which: int, memory: Memory, view: View, request: Request) -> int:  # noqa: PLR0911 - a table of policies
+def choose(which: int, memory: Memory, view: View, request: Request) -> int:  # noqa: C901, PLR0911, PLR0912 - a table of policies
     """Return the destination of a request by the policy ``which``; NOWHERE where no destination is up."""
     memory.turn[0] += 1
     if which == Policy.FLAT:
@@ -54,4 +59,14 @@ def choose(which: int, memory: Memory, view: View, request: Request) -> int:  # 
         return policies.sticky(memory, view, request)
     if which == Policy.CHWBL:
         return policies.chwbl(memory, view, request)
+    if which == Policy.DUALMAP:
+        return informed.dualmap(memory, view, request)
+    if which == Policy.PREBLE:
+        return informed.preble(memory, view, request)
+    if which == Policy.LMETRIC:
+        return informed.lmetric(memory, view, request)
+    if which == Policy.LLMD:
+        return informed.llmd(memory, view, request)
+    if which == Policy.SGLANG:
+        return informed.sglang(view, request)
     return policies.planned(memory, view, request)

@@ -9,6 +9,8 @@ from cacheroute.simulation.routing.ring import Ring, ring
 
 NOWHERE = -1
 """No destination."""
+HISTORY_ROWS = 1 << 17
+"""Requests that are remembered: three minutes of 700 requests/s."""
 
 
 class Request(NamedTuple):
@@ -41,6 +43,39 @@ class View(NamedTuple):
     """int64[R], tokens of this request's prompt that are in the cache of each destination."""
 
 
+class Costs(NamedTuple):
+    """What policies that estimate latency are told of the engines, seconds."""
+
+    prompt_token: float = 0.0001
+    """To compute one prompt token."""
+    output_token: float = 0.0003
+    """Of the engine's time, for one output token of one request in a batch."""
+    objective: float = 3.5
+    """Limit on the time to the first token (SLO)."""
+
+
+_COSTS = Costs()
+
+
+class Stale(NamedTuple):
+    """Load figures of some time ago."""
+
+    time: NDArray[np.float64]
+    """float64[1], when they were taken."""
+    running: NDArray[np.int64]
+    cached: NDArray[np.int64]
+
+
+class History(NamedTuple):
+    """A ring of what was routed, H rows: row n is at n mod H."""
+
+    time: NDArray[np.float64]
+    at: NDArray[np.int64]
+    cost: NDArray[np.float64]
+    span: NDArray[np.int64]
+    """int64[2], numbers of the oldest row and of the next one."""
+
+
 class Memory(NamedTuple):
     """What policies remember between requests; a policy uses what it needs."""
 
@@ -56,6 +91,17 @@ class Memory(NamedTuple):
     offsets: NDArray[np.int64]
     """int64[K+1], the plan in force: key k has members[offsets[k]:offsets[k+1]], none where it is cold."""
     members: NDArray[np.int64]
+    standby: NDArray[np.int64]
+    """int64[K], takes over where all members are down, or NOWHERE."""
+    costs: Costs
+    load: NDArray[np.float64]
+    """float64[R], work given in the last minutes, seconds."""
+    reuse: NDArray[np.float64]
+    """float64[R], share of the prompts that was found, 0..1."""
+    answers: NDArray[np.float64]
+    """float64[1], mean output tokens."""
+    history: History
+    stale: Stale
 
 
 def view(capacities: NDArray[np.int64]) -> View:
@@ -65,8 +111,9 @@ def view(capacities: NDArray[np.int64]) -> View:
     return View(up, running, tokens, prefill, cached, capacities.astype(np.int64), match)
 
 
-def memory(destinations: int, keys: int, seed: int) -> Memory:
+def memory(destinations: int, keys: int, seed: int, costs: Costs = _COSTS) -> Memory:
     """Return what a policy knows before the first request: nothing, and no plan."""
+    counts = np.zeros(destinations, dtype=np.int64)
     return Memory(
         random=np.array([_scrambled(seed)], dtype=np.uint64),
         turn=np.zeros(1, dtype=np.int64),
@@ -75,6 +122,18 @@ def memory(destinations: int, keys: int, seed: int) -> Memory:
         second=ring(destinations, keys, salt=2),
         offsets=np.zeros(keys + 1, dtype=np.int64),
         members=np.empty(0, dtype=np.int64),
+        standby=np.full(keys, NOWHERE, dtype=np.int64),
+        costs=costs,
+        load=np.zeros(destinations),
+        reuse=np.zeros(destinations),
+        answers=np.zeros(1),
+        history=History(
+            time=np.zeros(HISTORY_ROWS),
+            at=np.zeros(HISTORY_ROWS, dtype=np.int64),
+            cost=np.zeros(HISTORY_ROWS),
+            span=np.zeros(2, dtype=np.int64),
+        ),
+        stale=Stale(np.full(1, -np.inf), counts, counts.copy()),
     )
 
 
