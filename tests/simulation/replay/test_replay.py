@@ -15,6 +15,7 @@ from cacheroute.simulation.replay.replay import ReplaySettings, columns_of, repl
 from cacheroute.simulation.routing.planner import Planner, PlanSettings
 from cacheroute.simulation.routing.registry import Policy, choose
 from cacheroute.simulation.routing.view import Request, memory, view
+from cacheroute.simulation.struct import pointer
 from cacheroute.simulation.traces.trace import UNKNOWN, Trace
 from tests.simulation.replay.made import conversations
 
@@ -34,14 +35,16 @@ def plainly(columns: Columns, settings: ReplaySettings) -> Routed:
             _, at, tokens, missing = heapq.heappop(flight)
             fleet.running[at] -= 1
             fleet.tokens[at] -= tokens
+            fleet.used[at] -= tokens
             fleet.prefill[at] -= missing
         for r, cache in enumerate(caches):
             fleet.match[r] = min(cache.get(session, 0), prompt)
         request = Request(now, int(columns.key[i]), session, prompt, output)
-        r = int(choose(settings.policy.value, known, fleet, request))
+        r = int(choose(settings.policy.value, pointer(known), pointer(fleet), request))
         routed.destination[i], routed.hit[i] = r, fleet.match[r]
         fleet.running[r] += 1
         fleet.tokens[r] += prompt + output
+        fleet.used[r] += prompt + output
         missing = prompt - int(routed.hit[i])
         fleet.prefill[r] += missing
         heapq.heappush(flight, (now + float(columns.duration[i]), r, prompt + output, missing))

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from cacheroute.simulation.compiled import compiled
 from cacheroute.simulation.routing.view import View
+from cacheroute.simulation.struct import struct
 
 NONE = -1
 """End of a list."""
 
 
+@struct
 class Caches(NamedTuple):
     """Entries as columns of E rows; rows that are free are a list of their own, chained by ``sibling``."""
 

@@ -12,8 +12,10 @@ from cacheroute.simulation.compiled import compiled
 from cacheroute.simulation.replay.caches import Caches, clear_matches, mark_matches, store
 from cacheroute.simulation.routing.registry import choose
 from cacheroute.simulation.routing.view import NOWHERE, Memory, Request, View
+from cacheroute.simulation.struct import struct
 
 
+@struct
 class Columns(NamedTuple):
     """A trace as the kernel reads it; keys and sessions are dense."""
 
@@ -25,6 +27,7 @@ class Columns(NamedTuple):
     duration: NDArray[np.float64]
 
 
+@struct
 class Routed(NamedTuple):
     """What became of each request."""
 
@@ -80,6 +83,7 @@ def run(
 def _enter(view: View, r: int, columns: Columns, routed: Routed, i: int) -> None:
     view.running[r] += 1
     view.tokens[r] += columns.prompt[i] + columns.output[i]
+    view.used[r] = view.tokens[r]
     view.prefill[r] += columns.prompt[i] - routed.hit[i]
 
 
@@ -87,4 +91,5 @@ def _enter(view: View, r: int, columns: Columns, routed: Routed, i: int) -> None
 def _leave(view: View, r: int, columns: Columns, routed: Routed, i: int) -> None:
     view.running[r] -= 1
     view.tokens[r] -= columns.prompt[i] + columns.output[i]
+    view.used[r] = view.tokens[r]
     view.prefill[r] -= columns.prompt[i] - routed.hit[i]

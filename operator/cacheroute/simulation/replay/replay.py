@@ -14,6 +14,7 @@ from cacheroute.simulation.replay.kernel import Columns, Routed, in_flight, run
 from cacheroute.simulation.routing.planner import Plans, PlanSettings
 from cacheroute.simulation.routing.registry import Policy
 from cacheroute.simulation.routing.view import NOWHERE, memory, view
+from cacheroute.simulation.struct import pointer
 from cacheroute.simulation.traces.trace import UNKNOWN, Trace
 
 
@@ -61,12 +62,13 @@ def route(trace: Trace, settings: ReplaySettings) -> tuple[Columns, Routed]:
     held = caches(settings.destinations, _count(columns.session), max(trace.size, 1))
     known = memory(settings.destinations, _count(columns.key), settings.seed)
     plans = Plans(settings.plan, settings.destinations) if settings.plan else None
+    given = pointer(fleet), pointer(held), pointer(columns), pointer(routed)
     flight = in_flight()
     for begin, end in _parts(trace, settings.plan):
         if plans is not None and settings.plan is not None and begin > 0:
             rates = _rates(columns, begin, settings.plan, known.home.size)
             known = plans.replan(known, rates, fleet.up)
-        run(settings.policy.value, known, fleet, held, columns, routed, flight, begin, end)
+        run(settings.policy.value, pointer(known), *given, flight, begin, end)
     return columns, routed
 
 

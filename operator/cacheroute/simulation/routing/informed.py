@@ -109,7 +109,7 @@ def llmd(memory: Memory, view: View, request: Request) -> int:
     if request.time - memory.stale.time[0] >= STALE_SECONDS:
         memory.stale.time[0] = request.time
         memory.stale.running[:] = view.running
-        memory.stale.cached[:] = view.cached
+        memory.stale.used[:] = view.used
     longest, shortest = memory.stale.running.max(), memory.stale.running.min()
     deepest, shallowest = view.match.max(), view.match.min()
     start, best, highest = below(memory.random, view.up.size), NOWHERE, 0.0
@@ -117,7 +117,7 @@ def llmd(memory: Memory, view: View, request: Request) -> int:
         r = (start + step) % view.up.size
         if not view.up[r]:
             continue
-        score = 1.0 - min(1.0, memory.stale.cached[r] / max(1, view.capacity[r]))
+        score = 1.0 - min(1.0, memory.stale.used[r] / max(1, view.capacity[r]))
         score += (longest - memory.stale.running[r]) / max(1, longest - shortest)
         score += 2.0 * (view.match[r] - shallowest) / max(1, deepest - shallowest)
         if best == NOWHERE or score > highest:

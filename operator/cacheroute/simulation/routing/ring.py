@@ -6,10 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cacheroute.simulation.struct import struct
+
 VIRTUAL_NODES = 256
 """Points of one destination."""
 
 
+@struct
 class Ring(NamedTuple):
     """Points in order of their hashes; walking is going up by one, from the last to the first."""
 

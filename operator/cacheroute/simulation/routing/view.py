@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cacheroute.simulation.routing.ring import Ring, ring
+from cacheroute.simulation.struct import struct
 
 NOWHERE = -1
 """No destination."""
@@ -24,6 +25,7 @@ class Request(NamedTuple):
     output: int
 
 
+@struct
 class View(NamedTuple):
     """The R destinations as a router knows them, kept up by the simulator."""
 
@@ -37,6 +39,8 @@ class View(NamedTuple):
     """int64[R], prompt tokens that are still to be computed, those found in the cache left out."""
     cached: NDArray[np.int64]
     """int64[R], tokens in the prefix cache."""
+    used: NDArray[np.int64]
+    """int64[R], tokens of the cache that requests use now."""
     capacity: NDArray[np.int64]
     """int64[R], tokens that the prefix cache holds."""
     match: NDArray[np.int64]
@@ -57,15 +61,17 @@ class Costs(NamedTuple):
 _COSTS = Costs()
 
 
+@struct
 class Stale(NamedTuple):
     """Load figures of some time ago."""
 
     time: NDArray[np.float64]
     """float64[1], when they were taken."""
     running: NDArray[np.int64]
-    cached: NDArray[np.int64]
+    used: NDArray[np.int64]
 
 
+@struct
 class History(NamedTuple):
     """A ring of what was routed, H rows: row n is at n mod H."""
 
@@ -76,6 +82,7 @@ class History(NamedTuple):
     """int64[2], numbers of the oldest row and of the next one."""
 
 
+@struct
 class Memory(NamedTuple):
     """What policies remember between requests; a policy uses what it needs."""
 
@@ -106,9 +113,11 @@ class Memory(NamedTuple):
 
 def view(capacities: NDArray[np.int64]) -> View:
     """Return an idle fleet with these cache capacities, tokens."""
-    running, tokens, prefill, cached, match = (np.zeros(capacities.size, dtype=np.int64) for _ in range(5))
+    running, tokens, prefill, cached, used, match = (
+        np.zeros(capacities.size, dtype=np.int64) for _ in range(6)
+    )
     up = np.ones(capacities.size, dtype=np.bool_)
-    return View(up, running, tokens, prefill, cached, capacities.astype(np.int64), match)
+    return View(up, running, tokens, prefill, cached, used, capacities.astype(np.int64), match)
 
 
 def memory(destinations: int, keys: int, seed: int, costs: Costs = _COSTS) -> Memory:

@@ -1,0 +1,1 @@
+"""Step-level fleets: many engines in virtual time, compiled; each does exactly what ``engine_model`` does."""
