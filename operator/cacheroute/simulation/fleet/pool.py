@@ -54,17 +54,22 @@ def allocate(pools: Pools, r: int) -> int:
 
 @compiled
 def release(pools: Pools, r: int, block: int) -> None:
-    """Take a user from a block; it is idle when it has no other."""
+    """Take a user from a block; idle ones that nobody can find are taken first."""
     pools.users[r, block] -= 1
-    if pools.users[r, block] == 0:
-        last = pools.newest[r]
-        pools.older[r, block], pools.newer[r, block] = last, NONE
-        if last == NONE:
-            pools.oldest[r] = block
-        else:
-            pools.newer[r, last] = block
+    if pools.users[r, block] > 0:
+        return
+    unknown = pools.contents[r, block] == NONE
+    older, newer = (NONE, pools.oldest[r]) if unknown else (pools.newest[r], NONE)
+    pools.older[r, block], pools.newer[r, block] = older, newer
+    if older == NONE:
+        pools.oldest[r] = block
+    else:
+        pools.newer[r, older] = block
+    if newer == NONE:
         pools.newest[r] = block
-        pools.idle[r] += 1
+    else:
+        pools.older[r, newer] = block
+    pools.idle[r] += 1
 
 
 @compiled
