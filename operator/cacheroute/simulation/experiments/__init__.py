@@ -1,0 +1,1 @@
+"""Series of simulations: load ladders, capacities at an objective, seeds side by side."""
