@@ -27,22 +27,21 @@ async def test_a_repair_that_could_not_be_stored_never_replaces_a_newer_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saver, "RETRY_SECONDS", 0.05)
-    folder = tmp_path / "state"
-    store = FilePlanStore(folder)
+    store = FilePlanStore(tmp_path)
     keeper = Saver(spec().ref, store)
     first = planned(0.0)
     await keeper.save(first)
     running = asyncio.create_task(keeper.run())
-    folder.rename(tmp_path / "away")
-    folder.write_text("a file is in the way of the folder")
+    file = store.path(spec().ref)
+    file.unlink()
+    file.mkdir()  # a folder is in the way of the file
     repaired = repair(first, fleet("a", "b", lost=("c",)), 10.0)
     keeper.later(repaired)
-    await asyncio.sleep(0)  # let the first try begin
     async with asyncio.timeout(10):
-        while keeper._work.is_set():  # noqa: SLF001 - until that try has been taken up
-            await asyncio.sleep(0.005)
-    folder.unlink()
-    (tmp_path / "away").rename(folder)
+        for due in (True, False):  # a try begins, and when it has failed the next one is due
+            while keeper._work.is_set() is due:  # noqa: SLF001
+                await asyncio.sleep(0.001)
+    file.rmdir()
     second = planned(400.0, repaired)
     await keeper.save(second)
     keeper.later(second)
