@@ -126,6 +126,25 @@ async def test_a_usage_is_found_wherever_the_answer_is_cut_into_pieces(rig: Rig,
     assert sum((await rig.counted("envoy_cacheroute_cached_tokens")).values()) == 1100
 
 
+THE_WORD = {
+    "token of a stream": events(
+        {"choices": [{"delta": {"content": "usage"}}]}, {"choices": [], "usage": CHAT}
+    ),
+    "completion": {"text": json.dumps({"choices": [{"text": "usage"}], "usage": CHAT})},
+    "log probabilities": {"text": json.dumps({"tokens": ["usage", "x"], "usage": CHAT})},
+    "at the end of a piece": {
+        "pieces": ['data: {"text": "usage"', '}\n\ndata: {"usage" ', f": {json.dumps(CHAT)}}}"]
+    },
+}
+
+
+@pytest.mark.parametrize("name", THE_WORD)
+async def test_an_answer_that_is_the_word_usage_hides_no_tokens(rig: Rig, name: str) -> None:
+    await rig.ask("alice", say={"pause": 0.05, **THE_WORD[name]})
+    await rig.counted_requests(1)
+    assert await rig.counted("envoy_cacheroute_prompt_tokens") == {(PLAN, "alice", "planned"): 1200}
+
+
 async def test_numbers_as_texts_and_both_spellings_count_once(rig: Rig) -> None:
     await rig.ask("alice", say=document({"prompt_tokens": "12"}))
     await rig.ask("alice", say=document({**CHAT, "input_tokens": 1200, "cache_read_input_tokens": 1100}))

@@ -59,10 +59,10 @@ local function scan(handle, text)
       end
       note(handle, object)
       start = last
-    elseif not value or value == '' then
+    elseif value == '' or not string.find(text, '%S', at + #USAGE) then
       return unfinished(text, at)
     else
-      start = at + #USAGE
+      start = at + #USAGE -- a text that is this word, such as the token of a stream
     end
   end
 end
