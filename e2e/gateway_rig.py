@@ -246,7 +246,7 @@ async def gateway(
         xds_port = await ads.start("127.0.0.1:0")
         client = await stack.enter_async_context(aiohttp.ClientSession(trust_env=False))
         scheme = "http" if wanted.tls is None else "https"
-        rig = Rig(ads, xds_port, client, _free_place(), _free_place(), _free_place(), scheme)
+        rig = Rig(ads, xds_port, client, free_place(), free_place(), free_place(), scheme)
         stack.push_async_callback(_stop, rig)
         rig.backends.extend([await _backend(f"pod-{number}") for number in range(backends)])
         settings = BootstrapSettings(
@@ -295,7 +295,8 @@ async def _backend(name: str) -> Backend:
     return Backend(name, process, int(line))
 
 
-def _free_place() -> Place:
+def free_place() -> Place:
+    """Return an address on loopback that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return Place("127.0.0.1", probe.getsockname()[1])

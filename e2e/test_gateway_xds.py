@@ -13,11 +13,25 @@ import pytest
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 
+from cacheroute.cli.gateway import envoy_command
 from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.table import RoutingTable, TableGroup
+from cacheroute.proxy.bootstrap import BootstrapSettings, Place
+from cacheroute.proxy.settings import JwtProvider
 from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, Snapshot, compile_tables, resource
 from cacheroute.proxy.tuning import Tuning
-from e2e.gateway_rig import DEADLINE, GATEWAY, Answer, Rig, gateway, start_backend, table, until
+from e2e.gateway_rig import (
+    DEADLINE,
+    GATEWAY,
+    Answer,
+    Rig,
+    envoy_program,
+    free_place,
+    gateway,
+    start_backend,
+    table,
+    until,
+)
 
 ADS = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 
@@ -156,6 +170,43 @@ def open_stream(channel: grpc.aio.Channel, method: str) -> Any:
     """Open a stream whose messages are bytes."""
     open_call: Any = channel.stream_stream
     return open_call(f"/{ADS}/{method}")()
+
+
+@contextlib.asynccontextmanager
+async def one_more_envoy(rig: Rig, node: str, keys: str) -> AsyncIterator[None]:
+    """Run a second Envoy with a key set of its own."""
+    provider = JwtProvider(name="corp", issuer="https://corp.example", jwks=keys)
+    listen, stats, admin = (free_place() for _ in range(3))
+    xds = Place("127.0.0.1", rig.xds_port)
+    settings = BootstrapSettings(GATEWAY, node, xds, listen, stats, admin, jwt=(provider,))
+    command = envoy_command(envoy_program(), settings, concurrency=1, log_level="off")
+    process = await asyncio.create_subprocess_exec(*command)
+    try:
+        yield
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def test_a_listener_that_its_own_proxy_rejects_is_told_while_that_is_connected(rig: Rig) -> None:
+    async with one_more_envoy(rig, "envoy-2", '{"keys": [{"kty": "RSA", "n": "!", "e": "?"}]}'):
+        await until(lambda: bool(rig.ads.status(GATEWAY).rejections), "the rejection")
+        for tables in (plans(rig), plans(rig)[:1]):
+            rig.ads.publish(GATEWAY, tables)
+            await until(lambda: rig.ads.status(GATEWAY).synced == 1, "the other proxy has it")
+            status = rig.ads.status(GATEWAY)
+            assert [(one.node, one.reason) for one in status.rejections] == [("envoy-2", "Rejected")]
+    await until(lambda: rig.ads.status(GATEWAY) == GatewayStatus(1, 1), "its rejection has gone with it")
+
+
+@pytest.mark.parametrize("names", [{"id": "a\x1b[2J", "cluster": GATEWAY}, {"id": "a", "cluster": "b\u202e"}])
+async def test_a_name_that_would_write_on_terminals_is_refused(rig: Rig, names: dict[str, str]) -> None:
+    ask = discovery_pb2.DeltaDiscoveryRequest(type_url=CLUSTERS, node=names)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{rig.xds_port}") as channel:
+        call = open_stream(channel, "DeltaAggregatedResources")
+        await call.write(ask.SerializeToString())
+        assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert "cannot be shown" in await call.details()
 
 
 async def seen_with(rig: Rig, minor: int) -> GatewayStatus:

@@ -351,6 +351,8 @@ def test_the_operator_may_do_the_same_in_watched_namespaces_as_in_all() -> None:
         ({"service": {"xdsPort": 0}}, "/service/xdsPort"),
         ({"gateway": {"replicaCount": "two"}}, "/gateway/replicaCount"),
         ({"gateway": {"name": 'a"b'}}, "/gateway/name"),
+        ({"nameOverride": "Bad_Name"}, "/nameOverride"),
+        ({"fullnameOverride": "1st"}, "/fullnameOverride"),
         ({"gateway": {"drainSeconds": 0}}, "/gateway/drainSeconds"),
         ({"gateway": {"terminationGracePeriodSeconds": 1}}, "'terminationGracePeriodSeconds' not allowed"),
     ],

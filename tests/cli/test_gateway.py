@@ -48,7 +48,11 @@ def test_settings_are_in_the_node_and_key_sets_have_a_cluster(run: Runner, tmp_p
     ("content", "told"),
     [
         ("a: [", "cannot be read as YAML"),
-        ("", "valid tuple"),
+        ("", "is no list of token providers"),
+        ({"corp": PROVIDER}, "is no list of token providers"),
+        ("[" * 5000, "cannot be read as YAML: it is nested too deeply"),
+        ([PROVIDER | {"jwksUri": "https://keys.example:65536/x"}], "0.jwksUri: has port 65536"),
+        ([PROVIDER | {"jwksUri": "http://keys.example:0"}], "0.jwksUri: has port 0"),
         ([{"name": "corp"}], "0.issuer: Field required"),
         ([PROVIDER | {"jwks": {"keys": []}}], "0: exactly one of jwks and jwksUri"),
         ([PROVIDER | {"jwksUri": "file:///etc/passwd"}], "0.jwksUri"),

@@ -117,3 +117,9 @@ def test_a_proxy_without_providers_has_no_filter_for_tokens() -> None:
     text = str(listener(ProxyNode("x", "y", (1, 40)), Tuning()))
     assert "jwt_authn.v3" not in text
     assert "transport_sockets" not in text
+
+
+def test_what_a_proxy_calls_its_settings_is_told_in_one_short_line() -> None:
+    problem = read_node(node_of({"\x1b[2J" + "x" * 100_000: 1})).problem
+    assert len(problem) <= 300
+    assert problem.isprintable()

@@ -56,12 +56,16 @@ def read_providers(path: Path | None) -> tuple[JwtProvider, ...]:
         return ()
     try:
         listed: Any = yaml.safe_load(path.read_text("utf-8"))
+        if not isinstance(listed, list):
+            fail(f"{path}: is no list of token providers (- name: …)", USAGE)
         providers = TypeAdapter(tuple[JwtProvider, ...]).validate_python(listed)
         return GatewaySettings(jwt=providers).jwt
     except ValidationError as error:
         fail(f"{path}: {first_problem(error)}", USAGE)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         fail(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}", USAGE)
+    except RecursionError:
+        fail(f"{path}: cannot be read as YAML: it is nested too deeply", USAGE)
 
 
 def read_tls(secrets: str, client_certificates: ClientCertificates) -> TlsSettings | None:

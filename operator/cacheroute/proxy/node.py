@@ -6,6 +6,7 @@ from typing import Any
 from google.protobuf import json_format
 from pydantic import ValidationError
 
+from cacheroute.proxy.peer_text import one_line
 from cacheroute.proxy.settings import GatewaySettings, first_problem
 
 OLDEST = (1, 37)
@@ -77,6 +78,6 @@ def _settings(metadata: Any) -> tuple[GatewaySettings, str]:
     try:
         return GatewaySettings.model_validate(json_format.MessageToDict(said)), ""
     except ValidationError as error:
-        return _DEFAULTS, f"{METADATA}.{first_problem(error)}"
+        return _DEFAULTS, one_line(f"{METADATA}.{first_problem(error)}")
     except (ValueError, RecursionError):  # NaN, infinite numbers, a value without a kind
         return _DEFAULTS, f"{METADATA}: is no JSON"

@@ -143,11 +143,12 @@ class AdsServer:
         sessions, offers = list(self._of(gateway)), self._offers.get(gateway)
         parked = offers.parking.rejections if offers else ()
         refused = [_refusal(one.node) for one in sessions if one.node.unsupported]
+        own = [one.rejection for one in sessions if one.rejection]
         newest = [one for one in sessions if offers and not offers.rollout.holds(one.id)]
         return GatewayStatus(
             connected=len(sessions),
             synced=0 if parked else sum(one.stream.synced for one in newest),
-            rejections=tuple(sorted((*parked, *refused), key=lambda one: one.node)),
+            rejections=tuple(sorted((*parked, *refused, *own), key=lambda one: one.node)),
         )
 
     def gateways(self) -> frozenset[str]:
@@ -240,6 +241,9 @@ class AdsServer:
         if max(len(node.id), len(node.cluster)) > _MAX_NODE_LENGTH:
             why = f"its node id or cluster has more than {_MAX_NODE_LENGTH} characters"
             raise RefusedError("garbage", grpc.StatusCode.INVALID_ARGUMENT, why)
+        if not (node.id.isprintable() and node.cluster.isprintable()):
+            why = "its node id or cluster has characters that cannot be shown"
+            raise RefusedError("garbage", grpc.StatusCode.INVALID_ARGUMENT, why)
         if self._doorway is not None and (why := refusal(context.auth_context(), node.cluster)):
             raise RefusedError("identity", grpc.StatusCode.PERMISSION_DENIED, why)
 
@@ -266,19 +270,24 @@ class AdsServer:
 
     def _note(self, session: Session, ask: Ask, answered: tuple[Resource, ...]) -> None:
         offers = self._offers[session.node.gateway]
-        if ask.type_url != LISTENERS:  # a listener is that of one proxy
+        if ask.type_url != LISTENERS:
             offers.parking.accepted(ask.type_url, answered)
+        elif answered:
+            session.rejection = None
         target = offers.rollout.target
         if target is not None and not offers.rollout.proven and session.stream.has(target, TRIED):
             offers.rollout.accepted()
             self._advance(session.node.gateway)
 
     def _park(self, session: Session, ask: Ask, rejected: tuple[Resource, ...]) -> None:
-        """Serve nobody what one proxy rejected; those who have a good version keep it."""
+        """Serve nobody what one proxy rejected, but for its own listener; who has a good version keeps it."""
         node = session.node
         _log.warning("proxy rejected a resource", node=node.name, type=ask.type_url, why=ask.error)
-        offers = self._offers[node.gateway]
-        offers.rejected(ask.type_url, rejected, Rejection(node.name, "Rejected", ask.error))
+        why = Rejection(node.name, "Rejected", ask.error)
+        if ask.type_url == LISTENERS:
+            session.rejection = why
+            return
+        self._offers[node.gateway].rejected(ask.type_url, rejected, why)
         self._advance(node.gateway)
 
     @staticmethod

@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 
+from cacheroute.domain.gateways import Rejection
 from cacheroute.proxy import wire
 from cacheroute.proxy.node import ProxyNode
 from cacheroute.proxy.rollout import ProxyId
@@ -45,6 +46,7 @@ class Session:
         large: shared by all sessions, see LARGE_AT_ONCE.
         stream: what it has and is owed.
         changed: wakes its sender.
+        rejection: of its own listener, which depends on its settings; None where it has not rejected it.
     """
 
     node: ProxyNode
@@ -52,6 +54,7 @@ class Session:
     large: asyncio.Semaphore
     stream: Stream = field(default_factory=Stream)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    rejection: Rejection | None = None
 
     async def run(
         self, first: Any, requests: AsyncIterator[bytes], hear: Callable[[Ask], None], context: Any

@@ -6,6 +6,7 @@ gateway ask any server in the cluster. What a proxy says is checked here like an
 
 import enum
 import json
+import re
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -13,6 +14,7 @@ from pydantic.alias_generators import to_camel
 
 DEFAULT_ADDRESS = "0.0.0.0"
 DEFAULT_PORT = 10080
+LARGEST_PORT = 65_535
 DEFAULT_BODY_BYTES = 8 * 1024 * 1024
 LARGEST_BODY_BYTES = 1024 * 1024 * 1024
 MAX_PROVIDERS = 16
@@ -82,6 +84,14 @@ class JwtProvider(_Settings):
             raise ValueError("is no JSON Web Key Set: a JSON object with a list of 'keys'")
         return jwks
 
+    @field_validator("jwks_uri")
+    @classmethod
+    def _has_a_port(cls, uri: str) -> str:
+        port = re.match(r"https?://[^:/]*:([0-9]+)", uri)
+        if port and not 1 <= int(port[1]) <= LARGEST_PORT:
+            raise ValueError(f"has port {port[1]}, which is not from 1 to {LARGEST_PORT}")
+        return uri
+
     @model_validator(mode="after")
     def _has_one_key_set(self) -> Self:
         if bool(self.jwks) == bool(self.jwks_uri):
@@ -124,7 +134,7 @@ class GatewaySettings(_Settings):
     address: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z.:%-]+$")] = (
         DEFAULT_ADDRESS
     )
-    port: Annotated[int, Field(ge=1, le=65_535)] = DEFAULT_PORT
+    port: Annotated[int, Field(ge=1, le=LARGEST_PORT)] = DEFAULT_PORT
     max_body_bytes: Annotated[int, Field(ge=1024, le=LARGEST_BODY_BYTES)] = DEFAULT_BODY_BYTES
     jwt: Annotated[tuple[JwtProvider, ...], Field(max_length=MAX_PROVIDERS)] = ()
     tls: TlsSettings | None = None

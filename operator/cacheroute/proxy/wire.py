@@ -5,9 +5,9 @@ from typing import Any
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.message import DecodeError
 
+from cacheroute.proxy.peer_text import one_line
 from cacheroute.proxy.subscription import Ask, Push
 
-_MAX_MESSAGE = 300
 _VARINT_BASE = 128
 
 
@@ -27,16 +27,10 @@ def ask(message: Any) -> Ask:
         unsubscribe=tuple(message.resource_names_unsubscribe),
         initial_versions=dict(message.initial_resource_versions),
         nonce=message.response_nonce,
-        error=short(message.error_detail.message or "no reason given")
+        error=one_line(message.error_detail.message or "no reason given")
         if message.HasField("error_detail")
         else "",
     )
-
-
-def short(message: str) -> str:
-    """Return one line: Envoy quotes the whole rejected resource."""
-    line = " ".join(message[: 2 * _MAX_MESSAGE].split())
-    return line if len(line) <= _MAX_MESSAGE else line[: _MAX_MESSAGE - 1] + "…"
 
 
 def response(push: Push) -> bytes:
