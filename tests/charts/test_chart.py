@@ -369,10 +369,24 @@ def test_values_of_a_parent_chart_are_let_through() -> None:
 
 def test_notes_say_what_to_do_next() -> None:
     chart = helm_python.Chart.load(CHART)
-    for values, told in (({}, "/v1/chat/completions"), (CASES["own-envoys"], "cacheroute gateway bootstrap")):
+    with_tls = {"gateway": {"tls": {"secretName": "certificate"}}}
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({}, "  http://"),
+        (with_tls, "  https://"),
+        (CASES["own-envoys"], "cacheroute gateway bootstrap"),
+    )
+    for values, told in cases:
         notes = chart.render(values, name="cacheroute", namespace="x")["cacheroute/templates/NOTES.txt"]
         assert "kubectl get rplan" in notes
         assert told in notes
+
+
+def test_runbooks_of_alerts_become_links() -> None:
+    prefix = "https://git.example.com/cacheroute/blob/main/"
+    text = helm_python.Chart.load(CHART).render(
+        {"prometheusRule": {"enabled": True, "runbookPrefix": prefix}}, name="cacheroute", namespace="x"
+    )["cacheroute/templates/prometheusrule.yaml"]
+    assert text.count("runbook_url: ") == text.count(f"runbook_url: {prefix}docs/operations.md#") > 0
 
 
 def test_the_chart_is_of_the_package() -> None:

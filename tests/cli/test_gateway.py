@@ -74,7 +74,7 @@ def test_a_mistake_in_providers_is_one_line(run: Runner, tmp_path: Path, content
     [
         (("bootstrap", "--client-certificates=optional"), "needs --tls-secrets"),
         (("bootstrap", "--tls-secrets=etc"), "--tls-secrets"),
-        (("bootstrap", "--jwt-providers=/nowhere"), "/nowhere: cannot be read"),
+        (("bootstrap", "--jwt-providers=/nowhere"), "--jwt-providers /nowhere: cannot be read: No such file"),
         (("secrets", "x", "--certificate=a.crt", "--key=/a.key"), "'a.crt' is no absolute path"),
     ],
 )

@@ -35,7 +35,7 @@ def test_a_plan_is_counted_until_it_is_forgotten() -> None:
     seen = samples(metrics)
     assert seen["plans[]"] == 1
     assert seen["keys['inference/llama', 'known']"] == 20
-    assert seen[f"decisions_total['{Outcome.INSTALLED}', 'inference/llama']"] == 1
+    assert seen[f"decisions_total['{decision.reason}', '{Outcome.INSTALLED}', 'inference/llama']"] == 1
     assert seen["rates_total['Measured', 'inference/llama']"] == 1
     assert seen["rates_total['Timeout', 'inference/llama']"] == 1
     metrics.forgotten(ref)

@@ -62,7 +62,9 @@ def read_providers(path: Path | None) -> tuple[JwtProvider, ...]:
         return GatewaySettings(jwt=providers).jwt
     except ValidationError as error:
         fail(f"{path}: {first_problem(error)}", USAGE)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        fail(f"--jwt-providers {path}: cannot be read: {error.strerror}", USAGE)
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         fail(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}", USAGE)
     except RecursionError:
         fail(f"{path}: cannot be read as YAML: it is nested too deeply", USAGE)

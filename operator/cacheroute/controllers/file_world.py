@@ -16,6 +16,7 @@ from cacheroute.domain.fleet import Destination, DestinationState, Fleet
 from cacheroute.domain.spec import InvalidSpec, PlanRef, PlanSpec
 from cacheroute.kube.convert import to_spec
 from cacheroute.kube.errors import InvalidRoutingPlanError
+from cacheroute.kube.names import API_VERSION, KIND
 
 POLL_SECONDS = 0.5
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -80,7 +81,9 @@ def read_plans(path: Path) -> dict[PlanRef, PlanSpec]:
             raise InputFileError(f"{path}: document {number}: RoutingPlan {spec.ref} stands there twice")
         specs[spec.ref] = spec
     if not specs:
-        raise InputFileError(f"{path}: has no RoutingPlan; see `cacheroute standalone --help` for an example")
+        raise InputFileError(
+            f"{path}: has no RoutingPlan: a document with apiVersion {API_VERSION} and kind {KIND}"
+        )
     return specs
 
 
@@ -214,6 +217,7 @@ class FileWorld:
         listed = {_server(entry) for entry in entries}
         self._states = {server: state for server, state in self._states.items() if server in listed}
         self._complaint = None
+        _log.info("input files read again", plans=len(specs), destinations=len(entries))
 
     def _stat(self) -> tuple[tuple[int, int, int] | None, ...]:
         return tuple(_stamp(path) for path in (self._plans_file, self._destinations_file))

@@ -66,7 +66,10 @@ class Metrics:
         )
         self._arms = ArmMetrics(registry)
         self._decisions = Counter(
-            "cacheroute_operator_decisions", "Decisions by outcome.", ["plan", "outcome"], registry=registry
+            "cacheroute_operator_decisions",
+            "Decisions by outcome and reason.",
+            ["plan", "outcome", "reason"],
+            registry=registry,
         )
         self._moved = Counter(
             "cacheroute_operator_moved_keys", "Keys whose destinations changed.", ["plan"], registry=registry
@@ -125,7 +128,7 @@ class Metrics:
         plan = str(ref)
         self._known.add(ref)
         self._plans.set(len(self._known))
-        self._decisions.labels(plan, decision.outcome).inc()
+        self._decisions.labels(plan, decision.outcome, decision.reason).inc()
         self._moved.labels(plan).inc(decision.moved.keys)
         for condition in decision.conditions:
             self._conditions.labels(plan, condition.type).set(_STATES[condition.status])
