@@ -23,7 +23,7 @@ from cacheroute.proxy.settings import (
     TokenHeader,
 )
 from cacheroute.proxy.tls import secret_files
-from e2e.gateway_rig import DEADLINE, Answer, Rig, gateway, table, until
+from e2e.gateway_rig import DEADLINE, GATEWAY, Answer, Rig, gateway, table, until
 from e2e.identities import Authority, Issuer, unsigned
 
 pytestmark = pytest.mark.envoy
@@ -71,6 +71,7 @@ async def ask(rig: Rig, headers: dict[str, str], **body: Any) -> Answer:
 
 
 async def test_a_claim_of_a_verified_token_is_a_key_and_comes_first(rig: Rig) -> None:
+    assert rig.ads.status(GATEWAY).providers == {"corp", "partner"}
     headers = bearer(CORP.token(aud="llm", tenant="Alice")) | {"x-tenant-id": "bob"}
     answer = await ask(rig, headers, user="bob")
     assert (answer.destination, answer.decision) == ("pod-0", "planned")

@@ -6,6 +6,7 @@ from cacheroute.domain.claims import Claim
 from cacheroute.domain.conditions import ConditionType
 from cacheroute.domain.decision import Decision, Outcome
 from cacheroute.domain.gateways import GatewayStatus, Rejection
+from cacheroute.domain.keys import KeySource, KeySourceKind
 from cacheroute.domain.movement import effective, served_by
 from cacheroute.domain.observation import Event, Observation
 from cacheroute.domain.plan import Plan
@@ -201,6 +202,18 @@ def test_canary_plans_and_says_how_much_it_routes() -> None:
 def test_synced(gateways: GatewayStatus, expected: tuple[str, str]) -> None:
     seen: Observation = replace(observe(fleet("a")), gateways=gateways)
     assert condition(reconcile(NOW, seen, Event.CHANGED), ConditionType.SYNCED) == expected
+
+
+def test_a_token_provider_that_the_gateway_does_not_have_is_told() -> None:
+    def told(*providers: str) -> str:
+        gateways = GatewayStatus(1, 1, providers=frozenset(providers))
+        decision = reconcile(NOW, replace(seen, gateways=gateways), Event.CHANGED)
+        return next(one.message for one in decision.conditions if one.type is ConditionType.SYNCED)
+
+    source = KeySource(KeySourceKind.JWT_CLAIM, "tenant", "corp")
+    seen: Observation = observe(fleet("a"), the_spec=replace(spec(), key_sources=(source,)))
+    assert "a proxy has no token provider corp" in told("partner")
+    assert "token provider" not in told("corp", "partner")
 
 
 def test_an_install_that_cannot_be_stored_is_held() -> None:

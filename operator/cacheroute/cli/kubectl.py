@@ -153,7 +153,8 @@ def hold(
 ) -> None:
     """Keep the plan in force: from now on only what is lost for good is replaced. `resume` undoes it.
 
-    Sets spec.mode of an Active RoutingPlan to Hold; needs the right to patch RoutingPlans.
+    Sets spec.mode of an Active RoutingPlan to Hold; needs the right to patch RoutingPlans. It refuses Canary and Shadow,
+    because Hold routes every request of planned keys by plan.
     """
     _switch(name, Access(kubeconfig, context, namespace), Mode.ACTIVE, Mode.HOLD)
 

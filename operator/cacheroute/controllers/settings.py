@@ -41,7 +41,7 @@ class OperatorSettings(BaseSettings):
         "DNS name G.gateway.cacheroute.dev.",
     )
     http_bind: str = Field(
-        default="0.0.0.0:8080", description="HOST:PORT of /healthz /readyz /metrics /status."
+        default="0.0.0.0:8080", description="HOST:PORT of /healthz /readyz /metrics /status /plans."
     )
     watch_namespaces: str = Field(
         default="",

@@ -26,8 +26,10 @@ class GatewayStatus:
         connected: proxies with an open stream.
         synced: those that acknowledged every resource of the current snapshot.
         rejections: those that refused something, sorted by node.
+        providers: names of the token providers that each of them has.
     """
 
     connected: int = 0
     synced: int = 0
     rejections: tuple[Rejection, ...] = ()
+    providers: frozenset[str] = frozenset()

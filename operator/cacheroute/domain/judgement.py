@@ -174,14 +174,23 @@ def synced(observation: Observation) -> Condition:
     if not gateways.connected:
         message = f"no proxy of gateway {observation.spec.gateway!r} is connected (Envoy with that --service-cluster)"
         return _false(ConditionType.SYNCED, "NoProxies", message)
-    return _synced(gateways)
+    return _synced(gateways, _without_provider(observation))
 
 
-def _synced(gateways: GatewayStatus) -> Condition:
-    message = f"{gateways.synced} of {gateways.connected} proxies serve the newest snapshot"
+def _synced(gateways: GatewayStatus, remark: str) -> Condition:
+    message = f"{gateways.synced} of {gateways.connected} proxies serve the newest snapshot{remark}"
     if gateways.synced < gateways.connected:
         return _false(ConditionType.SYNCED, "Pending", message)
     return _true(ConditionType.SYNCED, "Synced", message)
+
+
+def _without_provider(observation: Observation) -> str:
+    """Return what to say where a token provider of the plan's keys is missing in a proxy's settings, else nothing."""
+    wanted = {one.provider for one in observation.spec.key_sources if one.provider}
+    missing = ", ".join(sorted(wanted - observation.gateways.providers))
+    return (
+        f"; keys.sources: jwtClaim finds nothing, a proxy has no token provider {missing}" if missing else ""
+    )
 
 
 _ROUTED = {

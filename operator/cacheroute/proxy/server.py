@@ -149,6 +149,7 @@ class AdsServer:
             connected=len(sessions),
             synced=0 if parked else sum(one.stream.synced for one in newest),
             rejections=tuple(sorted((*parked, *refused, *own), key=lambda one: one.node)),
+            providers=_common_providers([one.node for one in sessions]),
         )
 
     def gateways(self) -> frozenset[str]:
@@ -298,6 +299,12 @@ class AdsServer:
 @lru_cache(maxsize=_LISTENERS_KEPT)
 def _compiled_listener(node: ProxyNode, tuning: Tuning) -> Resource:
     return resource(LISTENER, listener(node, tuning))
+
+
+def _common_providers(nodes: Sequence[ProxyNode]) -> frozenset[str]:
+    """Return the names of the token providers that every proxy has."""
+    names = [frozenset(one.name for one in node.settings.jwt) for node in nodes]
+    return frozenset.intersection(*names) if names else frozenset()
 
 
 def _refusal(node: ProxyNode) -> Rejection:
