@@ -7,13 +7,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.gateway import cost, proxies
+from benchmarks.gateway import cost, counters, flood, loss, proxies, push
 from benchmarks.gateway.processes import MeasureError
 from benchmarks.gateway.results import Row, show, write
 from benchmarks.runner import OUTPUT
 from e2e.harness.errors import HarnessError
 
-ROWS: dict[str, Callable[..., Row]] = {"cost": cost.run, "proxies": proxies.run}
+ROWS: dict[str, Callable[..., Row]] = {
+    "cost": cost.run,
+    "push": push.run,
+    "proxies": proxies.run,
+    "loss": loss.run,
+    "flood": flood.run,
+    "counters": counters.run,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -12,7 +12,6 @@ from benchmarks.gateway.processes import MeasureError, Running
 from benchmarks.gateway.results import Figure, Row, median
 
 KEYS, QUICK_KEYS = 100_000, 2_000
-DESTINATIONS = 30
 ROUNDS, SECONDS = 5, 1
 CONNECTIONS = 16
 KB = 1000
@@ -77,7 +76,7 @@ def _servers(*, quick: bool) -> Iterator[_Servers]:
     keys = QUICK_KEYS if quick else KEYS
     with contextlib.ExitStack() as stack:
         _, port = stack.enter_context(rig.backend())
-        where = rig.addresses(DESTINATIONS, port)
+        where = rig.addresses(rig.DESTINATIONS, port)
         any_model, named = stack.enter_context(rig.gateway()), stack.enter_context(rig.gateway())
         any_model.publish(rig.order(keys, where, model="*"))
         named.publish(rig.order(keys, where))

@@ -4,7 +4,7 @@ import json
 import os
 import statistics
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ class Figure:
         what: is measured.
         value: median of ``runs``.
         unit: of the value.
-        target: the most it may be; None where it is only told.
+        target: the most it may be, or the least; None where it is only told.
         runs: every repetition.
         note: beside it in the table.
+        least: the target is the least that it may be.
     """
 
     what: str
@@ -34,13 +35,20 @@ class Figure:
     target: float | None = None
     runs: tuple[float, ...] = ()
     note: str = ""
+    least: bool = False
 
     @property
     def verdict(self) -> str:
         """Whether the target is met."""
         if self.target is None:
             return ""
-        return "met" if self.value <= self.target else "MISSED"
+        met = self.value >= self.target if self.least else self.value <= self.target
+        return "met" if met else "MISSED"
+
+    @property
+    def wanted(self) -> str:
+        """The target as a table shows it."""
+        return "" if self.target is None else f"{'≥' if self.least else '≤'} {self.target:,g}"
 
 
 def median(
@@ -56,6 +64,11 @@ def worst(what: str, runs: list[float], unit: str, target: float | None = None, 
     return Figure(what, round(max(runs), 3), unit, target, tuple(round(one, 3) for one in runs), note)
 
 
+def at_least(what: str, runs: list[float], unit: str, target: float) -> Figure:
+    """Return the figure of what must reach a target in the median."""
+    return replace(median(what, runs, unit, target, digits=0), least=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """The figures of one row."""
@@ -67,7 +80,7 @@ class Row:
 
     def document(self) -> dict[str, Any]:
         """Return the JSON object."""
-        figures = [asdict(one) | {"verdict": one.verdict} for one in self.figures]
+        figures = [asdict(one) | {"wanted": one.wanted, "verdict": one.verdict} for one in self.figures]
         place = {**machine(), **versions(), "load_average": round(os.getloadavg()[0], 1)}
         return {
             "name": f"gateway-{self.name}",
@@ -94,7 +107,7 @@ def show(row: Row) -> None:
         table.add_row(
             one.what,
             f"{one.value:,g} {one.unit}",
-            "" if one.target is None else f"≤ {one.target:,g}",
+            one.wanted,
             one.verdict,
             " ".join(f"{run:g}" for run in one.runs),
             one.note,

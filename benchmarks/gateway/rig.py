@@ -17,6 +17,7 @@ from cacheroute.proxy.bootstrap import BootstrapSettings, Place
 
 HEADER, BODY = ("header", "x-tenant-id"), ("bodyField", "user")
 MODEL = "llama"
+DESTINATIONS = 30
 _LOOPBACK = "127.0.0.1"
 _HOSTS = 250
 _CONNECTIONS = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
@@ -79,22 +80,26 @@ def gateway(eviction_seconds: int = 900, *, log: Path | None = None) -> Iterator
         command = [sys.executable, "-m", "benchmarks.gateway.publisher"]
         publisher = stack.enter_context(started("publisher", command, log=log))
         xds = int(json.loads(publisher.line())["port"])
-        envoy, port, stats, admin = stack.enter_context(planned_envoy(xds, GATEWAY, eviction_seconds, log))
+        envoy, port, stats, admin = stack.enter_context(
+            planned_envoy(xds, GATEWAY, eviction_seconds, log=log)
+        )
         yield Gateway(envoy, publisher, port, stats, admin)
 
 
 @contextlib.contextmanager
 def planned_envoy(
-    xds: int, fleet: str, eviction_seconds: int = 900, log: Path | None = None
+    xds: int, fleet: str, eviction_seconds: int = 900, *, stats: int = 0, log: Path | None = None
 ) -> Iterator[tuple[Running, int, str, str]]:
     """Run an Envoy of ours with one worker; yields it, its port, and the URLs of its counters and administration."""
-    listen, stats, admin = (Place(_LOOPBACK, free_port()) for _ in range(3))
+    listen, counters, admin = (
+        Place(_LOOPBACK, port) for port in (free_port(), stats or free_port(), free_port())
+    )
     settings = BootstrapSettings(
-        fleet, "envoy-1", Place(_LOOPBACK, xds), listen, stats, admin, eviction_seconds=eviction_seconds
+        fleet, "envoy-1", Place(_LOOPBACK, xds), listen, counters, admin, eviction_seconds=eviction_seconds
     )
     command = envoy_command(programs.envoy(), settings, concurrency=1, log_level="error")
     with started("envoy", command, log=log) as process:
-        pages = f"http://{_LOOPBACK}:{stats.port}/stats/prometheus"
+        pages = f"http://{_LOOPBACK}:{counters.port}/stats/prometheus"
         yield process, listen.port, pages, f"http://{_LOOPBACK}:{admin.port}"
 
 
