@@ -11,6 +11,8 @@ import matplotlib as mpl
 mpl.use("svg")
 from matplotlib import pyplot as plt
 
+from scripts import gateway_page
+
 ROOT = Path(__file__).resolve().parent.parent
 BENCH, IMAGES = ROOT / "build" / "bench", ROOT / "docs" / "images"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -33,19 +35,33 @@ _STYLE: Any = {
 
 
 def main() -> int:
-    """Draw every picture whose measurements are there; say which are missing."""
-    missing = [name for name in (*TIMES, *STUDIES) if not (BENCH / f"{name}.json").is_file()]
-    if missing:
-        sys.stderr.write(f"plots: {BENCH / missing[0]}.json is not there; run `make bench` first\n")
+    """Draw and write what there are measurements of; the rest of the page stays as it is."""
+    missing = [BENCH / f"{name}.json" for name in (*TIMES, *STUDIES)]
+    missing = [path for path in missing if not path.is_file()]
+    without_gateway = gateway_page.missing(BENCH)
+    if missing and without_gateway:
+        sys.stderr.write(
+            f"plots: {missing[0]} is not there; run `make bench` or `make bench-gateway` first\n"
+        )
         return 2
+    planner, _, gateway = PAGE.read_text("utf-8").partition(gateway_page.TITLE)
+    planner = planner if missing else _draw_all()
+    gateway = gateway_page.TITLE + gateway if without_gateway else gateway_page.section(BENCH)
+    PAGE.write_text(f"{planner.rstrip()}\n\n{gateway.rstrip()}\n", encoding="utf-8")
+    sys.stdout.write(f"written {PAGE.relative_to(ROOT)}\n")
+    for path in (missing + without_gateway)[:1]:
+        sys.stdout.write(f"its other part is as it was: {path.relative_to(ROOT)} is not there\n")
+    return 0
+
+
+def _draw_all() -> str:
+    """Draw the pictures of the planner; return its part of the page."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     for name, title in STUDIES.items():
         path = IMAGES / f"{name}.svg"
         _draw(_result(name), title, path)
         sys.stdout.write(f"drawn {path.relative_to(ROOT)}\n")
-    PAGE.write_text(_page({name: _result(name) for name in (*TIMES, *STUDIES)}), encoding="utf-8")
-    sys.stdout.write(f"written {PAGE.relative_to(ROOT)}\n")
-    return 0
+    return _page({name: _result(name) for name in (*TIMES, *STUDIES)})
 
 
 def _result(name: str) -> dict[str, Any]:
@@ -54,7 +70,7 @@ def _result(name: str) -> dict[str, Any]:
 
 
 def _page(results: dict[str, dict[str, Any]]) -> str:
-    """Return docs/benchmarks.md."""
+    """Return the planner's part of docs/benchmarks.md."""
     machine = results[next(iter(TIMES))]["machine"]
     return "\n".join(
         [

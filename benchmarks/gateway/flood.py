@@ -109,7 +109,7 @@ def _until_served(gateway: rig.Gateway) -> None:
 def _decision(gateway: rig.Gateway) -> str:
     """Return how a known key is routed."""
     headers = {rig.HEADER[1]: "tenant-0000001", "Content-Type": "application/json"}
-    request = urllib.request.Request(  # noqa: S310  http on loopback
+    request = urllib.request.Request(
         f"http://127.0.0.1:{gateway.port}/v1/completions", b'{"model":"llama"}', headers
     )
     with urllib.request.urlopen(request, timeout=START_SECONDS) as answer:  # noqa: S310  same

@@ -94,7 +94,7 @@ class _Stream:
         body = b'{"model":"llama","stream":true}'
         url = f"http://127.0.0.1:{port}/v1/completions"
         headers["Content-Type"] = "application/json"
-        request = urllib.request.Request(url, body, headers)  # noqa: S310  http on loopback
+        request = urllib.request.Request(url, body, headers)
         self._answer: HTTPResponse = urllib.request.urlopen(request, timeout=seconds + 30)  # noqa: S310  same
         self.destination = self._answer.headers[_DESTINATION]
         self._text = b""
