@@ -17,18 +17,24 @@ def missing(folder: Path) -> list[Path]:
 def section(folder: Path) -> str:
     """Return the section; every result must be there."""
     rows = [json.loads(path.read_text("utf-8")) for path in _paths(folder)]
-    loads = sorted({row["machine"]["load_average"] for row in rows})
-    place = rows[0]["machine"]
     return "\n".join(
         (
             TITLE,
             "",
             _HOW_TO_READ,
-            f"Machine: {place['cpu']}, {place['cores']} cores, load average {loads[0]} to {loads[-1]} at the end of the rows; "
-            f"{place['system']}, Envoy {place['envoy']}, {place['router']}.",
+            _machine(rows),
             *(line for row in rows for line in _table(row)),
             "",
         )
+    )
+
+
+def _machine(rows: list[dict[str, Any]]) -> str:
+    place = rows[0]["machine"]
+    loads = [row["machine"]["load_average"] for row in rows]
+    return (
+        f"Machine: {place['cpu']}, {place['cores']} cores, load average {min(loads)} to {max(loads)} at the end of the rows; "
+        f"{place['system']}, Envoy {place['envoy']}, {place['router']}."
     )
 
 
