@@ -2,7 +2,9 @@
 -- Arguments: where the key stands (header, body or none), first key, last key, how many keys between them, body bytes,
 -- value of Accept, "cycle" (a fixed set of requests) or "flood" (ever new keys).
 
-local SENTENCE = 'The quick brown fox jumps over the lazy dog; it said \\"hello\\" and went on.\\n'
+-- A line break in 75 characters and a quote in 190, as in prose and code.
+local PLAIN = 'The quick brown fox jumps over the lazy dog, and then it went on and on.\\n'
+local SENTENCE = PLAIN .. PLAIN .. PLAIN .. PLAIN .. 'The quick brown fox jumped: it said \\"hello\\" and went on and on and on.\\n'
 local MESSAGE = 1024
 
 local function filler(bytes)

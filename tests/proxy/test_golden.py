@@ -59,7 +59,9 @@ COMPILED: dict[str, Message] = {
 
 
 def same_as_file(name: str, content: object) -> None:
-    plain = json.loads(json.dumps(content).replace(json.dumps(lua_script()), '"the files in lua/"'))
+    plain = json.loads(
+        json.dumps(content).replace(json.dumps(lua_script(SETTINGS.max_body_bytes)), '"the files in lua/"')
+    )
     text = yaml.safe_dump(plain, width=110, allow_unicode=True)
     path = DATA / f"{name}.yaml"
     if os.environ.get("CACHEROUTE_UPDATE_GOLDEN"):

@@ -54,7 +54,11 @@ def _manager_filter(node: ProxyNode, tuning: Tuning) -> dict[str, Any]:
                 "config_source": {"ads": {}, "resource_api_version": "V3"},
             },
             "early_header_mutation_extensions": [_early_mutation()],
-            "http_filters": [*_token_filters(node.settings), _lua_filter(), _router_filter()],
+            "http_filters": [
+                *_token_filters(node.settings),
+                _lua_filter(node.settings),
+                _router_filter(),
+            ],
             "access_log": access_log(node, tuning),
             "local_reply_config": _local_replies(node.settings),
             "use_remote_address": True,
@@ -92,10 +96,11 @@ def _token_filters(settings: GatewaySettings) -> list[dict[str, Any]]:
     return [typed(jwt.FILTER, "filters.http.jwt_authn.v3.JwtAuthentication", jwt.jwt_config(settings.jwt))]
 
 
-def _lua_filter() -> dict[str, Any]:
+def _lua_filter(settings: GatewaySettings) -> dict[str, Any]:
     """Return the filter that finds the key and reads the usage; its name is where it looks for its metadata."""
+    script = lua_script(settings.max_body_bytes)
     return typed(
-        names.NAMESPACE, "filters.http.lua.v3.Lua", {"default_source_code": {"inline_string": lua_script()}}
+        names.NAMESPACE, "filters.http.lua.v3.Lua", {"default_source_code": {"inline_string": script}}
     )
 
 

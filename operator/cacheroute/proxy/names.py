@@ -1,7 +1,6 @@
 """How resources, virtual hosts and endpoint sets are spelled; the Lua script spells them the same way.
 
-The virtual host of a request is chosen by ``KEY_HEADER`` (RouteConfiguration.vhost_header): first the entry of
-its model, ``m/<model>``, which says where that plan looks for keys; then the key itself, ``p/<plan>/<key>``.
+The virtual host of a request is chosen by ``KEY_HEADER`` (RouteConfiguration.vhost_header): ``p/<plan>/<key>``.
 """
 
 import re
@@ -21,8 +20,7 @@ LISTENER = "cacheroute"
 ANYTHING = "*"
 """Domain of the virtual host that answers what no plan serves; a request starts there."""
 NO_MODEL = "none"
-"""Domain for requests that name no model."""
-MODEL_PREFIX = "m/"
+"""Domain for requests that name no model, where no plan serves them."""
 MAX_MODEL_BYTES = 256
 """A longer model name in a request is no model's name."""
 COLD = "!"
@@ -35,12 +33,11 @@ _PLAIN = rf"a-z0-9{re.escape(KEY_PUNCTUATION)}"
 _ODD = re.compile(rf"[^{_PLAIN}]".encode())
 
 
-def model_domain(model: str) -> str:
-    """Return the virtual host's domain for a model's name; bytes outside the keys' alphabet are %-escaped."""
+def model_name(model: str) -> str:
+    """Return how the Lua script spells a model's name; bytes outside the keys' alphabet are %-escaped."""
     if model == ANY_MODEL:
-        return MODEL_PREFIX + ANYTHING
-    plain = _ODD.sub(lambda odd: b"%%%02x" % odd[0][0], canonical_model(model).encode())
-    return MODEL_PREFIX + plain.decode("ascii")
+        return ANYTHING
+    return _ODD.sub(lambda odd: b"%%%02x" % odd[0][0], canonical_model(model).encode()).decode("ascii")
 
 
 def key_prefix(ref: PlanRef) -> str:

@@ -1,5 +1,6 @@
-"""The route table: entries by model, keys grouped by choice, cold tails, and clear answers for all the rest."""
+"""The route table: keys grouped by choice, cold tails, and clear answers for all the rest."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from envoy.config.core.v3 import base_pb2
@@ -10,7 +11,7 @@ from google.protobuf import duration_pb2, struct_pb2
 
 from cacheroute.domain.failover import RetryRule
 from cacheroute.domain.keys import KeySource, KeySourceKind, canonical_key
-from cacheroute.domain.spec import ANY_MODEL
+from cacheroute.domain.spec import ANY_MODEL, PlanRef
 from cacheroute.domain.table import Arm, RoutingTable, TableGroup
 from cacheroute.proxy import names
 from cacheroute.proxy.clusters import DESTINATION, HOST_METADATA, SET
@@ -25,6 +26,7 @@ RETRY_ON = {RetryRule.NOT_STARTED: _NOT_STARTED, RetryRule.UNANSWERED: f"{_NOT_S
 """Envoy's names of what is tried again; an answer that has begun never is (Envoy's rule)."""
 
 _ALL = 100
+_DIGEST_DIGITS = 16
 
 _SOURCE_FIELDS = {
     KeySourceKind.HEADER: "header",
@@ -46,7 +48,7 @@ def route_configuration(tables: Sequence[RoutingTable], tuning: Tuning) -> route
         tables: of all its plans, at most one for each model; where two claim a model the first one has it.
         tuning: retry numbers.
     """
-    hosts = [_unknown_model(tables), _no_model(tables, tuning), *_entries(tables, tuning)]
+    hosts = [_unknown_model(tables), _no_model(tables, tuning)]
     for table in tables:
         hosts.extend(_plan_hosts(table, tuning))
     return route_pb2.RouteConfiguration(
@@ -63,31 +65,80 @@ def route_configuration(tables: Sequence[RoutingTable], tuning: Tuning) -> route
 
 
 def _unknown_model(tables: Sequence[RoutingTable]) -> route_components_pb2.VirtualHost:
-    """Return where every request starts: it knows which body fields any plan looks at."""
-    fields = {MODEL_FIELD} | {
-        source.name
-        for table in tables
-        for source in table.key_sources
-        if source.kind is KeySourceKind.BODY_FIELD
-    }
+    """Return where every request starts: it tells the Lua script what this gateway's plans are.
+
+    The script converts that once for each ``digest``: crossings between Envoy and Lua are what a request costs.
+    """
+    plans = struct_pb2.Struct(fields=_plans(tables))
+    digest = hashlib.sha256(plans.SerializeToString(deterministic=True)).hexdigest()[:_DIGEST_DIGITS]
     return _Virtual(
         name="unknown-model",
         domains=[names.ANYTHING],
-        metadata=_metadata({"fields": _struct({field: _true() for field in fields})}),
+        metadata=_metadata({"digest": _text(digest), "gateway": struct_pb2.Value(struct_value=plans)}),
         routes=[
             _answer(404, "No such model: no RoutingPlan on this gateway serves the model of this request.")
         ],
     )
 
 
-def _no_model(tables: Sequence[RoutingTable], tuning: Tuning) -> route_components_pb2.VirtualHost:
-    """Return what serves requests without a model: the plan for any model, or the only plan, or nobody."""
+def _plans(tables: Sequence[RoutingTable]) -> _Fields:
+    """Return every plan, which models it has, and which body fields any of them looks at.
+
+    ``unnamed``: the plan of requests without a model. ``only``: of every request, whatever its model.
+    """
+    fields = {MODEL_FIELD, *(field for table in tables for field in _body_fields(table))}
+    unnamed = _unnamed(tables)
+    whole = {"only": _text(str(tables[0].ref))} if _serves_all(tables) else {}
+    return {
+        "fields": _struct({field: _true() for field in sorted(fields)}),
+        "plans": _struct({str(table.ref): _plan(table) for table in tables}),
+        "models": _struct({model: _text(str(ref)) for model, ref in _models(tables).items()}),
+        **({"unnamed": _text(str(unnamed.ref))} if unnamed else {}),
+        **whole,
+    }
+
+
+def _plan(table: RoutingTable) -> struct_pb2.Value:
+    """Return where a plan looks for keys, and how their virtual hosts are spelled."""
+    sources = struct_pb2.ListValue(values=[_source(source) for source in table.key_sources])
+    return _struct(
+        {
+            "name": _text(str(table.ref)),
+            "prefix": _text(names.key_prefix(table.ref)),
+            "max_length": struct_pb2.Value(number_value=table.max_key_length),
+            "sources": struct_pb2.Value(list_value=sources),
+        }
+    )
+
+
+def _body_fields(table: RoutingTable) -> Iterator[str]:
+    return (source.name for source in table.key_sources if source.kind is KeySourceKind.BODY_FIELD)
+
+
+def _models(tables: Iterable[RoutingTable]) -> dict[str, PlanRef]:
+    """Return which plan has each model, by the spelling of the Lua script; the first one that claims it."""
+    claims = ((names.model_name(model), table.ref) for table in tables for model in table.models)
+    owners: dict[str, PlanRef] = {}
+    for model, ref in claims:
+        owners.setdefault(model, ref)
+    return dict(sorted(owners.items()))
+
+
+def _unnamed(tables: Sequence[RoutingTable]) -> RoutingTable | None:
+    """Return the plan for requests without a model: the one for any model, or the only plan."""
     serving = [table for table in tables if ANY_MODEL in table.models] or (tables if len(tables) == 1 else ())
+    return serving[0] if serving else None
+
+
+def _serves_all(tables: Sequence[RoutingTable]) -> bool:
+    return len(tables) == 1 and ANY_MODEL in tables[0].models
+
+
+def _no_model(tables: Sequence[RoutingTable], tuning: Tuning) -> route_components_pb2.VirtualHost:
+    """Return what answers requests that name no model where no plan serves them."""
     routes = [_answer(400, "The request names no model: send a JSON object with the string member 'model'.")]
     if tables:
         routes.insert(0, _models_list(tables[0], tuning))
-    if serving:
-        routes = [_entry_route(serving[0], tuning)]
     return _Virtual(name="no-model", domains=[names.NO_MODEL], routes=routes)
 
 
@@ -96,31 +147,6 @@ def _models_list(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Ro
     route = _cold_route(table, tuning)
     route.match.CopyFrom(route_components_pb2.RouteMatch(path=MODELS_PATH))
     return route
-
-
-def _entries(tables: Iterable[RoutingTable], tuning: Tuning) -> Iterator[route_components_pb2.VirtualHost]:
-    seen: set[str] = set()
-    for table in tables:
-        domains = sorted({names.model_domain(model) for model in table.models} - seen)
-        seen.update(domains)
-        if domains:
-            yield _Virtual(
-                name=f"entry {table.ref}",
-                domains=domains,
-                routes=[_entry_route(table, tuning)],
-            )
-
-
-def _entry_route(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Route:
-    """Tell the Lua script where the plan looks for keys; a request that stays here is cold."""
-    sources = struct_pb2.ListValue(values=[_source(source) for source in table.key_sources])
-    fields = {
-        "plan": _text(str(table.ref)),
-        "prefix": _text(names.key_prefix(table.ref)),
-        "max_length": struct_pb2.Value(number_value=table.max_key_length),
-        "sources": struct_pb2.Value(list_value=sources),
-    }
-    return _route(table, _action(table, tuning), {**_choice(), **fields})
 
 
 def _source(source: KeySource) -> struct_pb2.Value:

@@ -15,22 +15,22 @@ MAX_TOKENS = 10_000_000
 
 
 @cache
-def lua_script() -> str:
-    """Return the script of Envoy's Lua filter."""
+def lua_script(max_body_bytes: int) -> str:
+    """Return the script of Envoy's Lua filter; a body that is surely not larger may go on unread."""
     parts = [
         files(__package__).joinpath("lua", name).read_text("utf-8")
         for name in ("json.lua", "gateway.lua", "usage.lua")
     ]
-    return "\n".join([constants(), *parts])
+    return "\n".join([constants(max_body_bytes), *parts])
 
 
-def constants() -> str:
+def constants(max_body_bytes: int) -> str:
     """Return the Lua constants that the files in ``lua/`` use."""
     values: dict[str, str | int | tuple[str, ...]] = {
         "KEY_HEADER": names.KEY_HEADER,
         "NAMESPACE": names.NAMESPACE,
         "NO_MODEL": names.NO_MODEL,
-        "MODEL_PREFIX": names.MODEL_PREFIX,
+        "ANY_MODEL": names.ANYTHING,
         "MAX_MODEL_BYTES": names.MAX_MODEL_BYTES,
         "COLD": names.COLD,
         "REJECTED": KEY_REJECTED,
@@ -39,6 +39,7 @@ def constants() -> str:
         "JWT": jwt.FILTER,
         "KEYED_PATHS": KEYED_PATHS,
         "MAX_TOKENS": MAX_TOKENS,
+        "MAX_BODY_BYTES": max_body_bytes,
     }
     return "".join(f"local {name} = {_literal(value)}\n" for name, value in values.items())
 

@@ -1,23 +1,34 @@
--- Chooses the virtual host of a request: first by its model, then by its key (see names.py for the spelling).
+-- Chooses the virtual host of a request by its model and its key (see names.py for the spelling). What a request costs
+-- is crossings between Envoy and Lua, so there are few, and a body that nobody needs is not read.
 
--- The route's metadata are read afresh each time; handle:virtualHost() would keep the first one.
 local function enter(handle, domain)
   handle:headers():replace(KEY_HEADER, domain)
   handle:clearRouteCache()
-  return handle:metadata()
+end
+
+-- The plans of the gateway (routes.py), converted once for each digest: every request reads that only.
+local newest, newest_digest
+
+local function plans_of(handle)
+  local metadata = handle:virtualHost():metadata()
+  local digest = metadata:get('digest')
+  if digest ~= newest_digest or not newest then
+    newest, newest_digest = metadata:get('gateway'), digest
+  end
+  return newest
 end
 
 local function percent(odd)
   return string.format('%%%02x', string.byte(odd))
 end
 
-local function model_domain(model)
+-- The plan that has the model; nil where none has it.
+local function plan_of(gateway, model)
   if not model or model == '' then
-    return NO_MODEL
-  elseif #model > MAX_MODEL_BYTES then
-    return MODEL_PREFIX .. COLD
+    return gateway.plans[gateway.unnamed]
   end
-  return MODEL_PREFIX .. string.gsub(string.lower(model), ODD, percent)
+  local name = #model <= MAX_MODEL_BYTES and string.gsub(string.lower(model), ODD, percent)
+  return gateway.plans[gateway.models[name] or gateway.models[ANY_MODEL]]
 end
 
 -- The value of a cookie (RFC 6265, section 5.4), the first of several; nil where there is none. No pattern here can
@@ -72,9 +83,13 @@ local function read(request, headers, members, source)
   return members[source.field]
 end
 
--- The first source that has a value; an empty one counts as absent.
+-- The first source that has a value; an empty one counts as absent. Where the body is needed for that and has not
+-- been read (`members` is nil), the second value is true.
 local function find_key(request, headers, members, sources)
   for _, source in ipairs(sources) do
+    if source.field and not members then
+      return nil, true
+    end
     local value = read(request, headers, members, source)
     if value and value ~= '' then
       return value
@@ -99,24 +114,53 @@ local function has_key(headers)
   return KEYED_PATHS[string.match(headers:get(':path') or '', '^[^?]*')]
 end
 
--- Every request starts in the virtual host that answers "no such model", which also knows the body fields that
--- any plan of this gateway looks at. A body that is no JSON object names no model.
+-- Whether there is a body, and surely none so large that Envoy must answer 413, which it does where it is read.
+local function may_go_unread(headers)
+  local text = headers:get('content-length')
+  local length = text and tonumber(text)
+  return length and length > 0 and length <= MAX_BODY_BYTES
+end
+
+-- The plan of a request, and its key as it stands there. Only where one plan serves every model can the key be known
+-- before the body is. A request without a body has no key; a body that is no JSON object names no model.
+local function choose(handle, gateway)
+  local only, headers = gateway.plans[gateway.only], handle:headers()
+  if only and may_go_unread(headers) then
+    local raw, unread
+    if has_key(headers) then
+      raw, unread = find_key(handle:streamInfo(), headers, nil, only.sources)
+    end
+    if not unread then
+      return only, raw
+    end
+  end
+  local body = handle:body()
+  if not body then
+    return plan_of(gateway, nil), nil, true
+  end
+  local members = json_members(body:getBytes(0, body:length()), gateway.fields, MAX_STEPS) or {}
+  local plan, raw = plan_of(gateway, members.model), nil
+  if plan and has_key(handle:headers()) then
+    raw = find_key(handle:streamInfo(), handle:headers(), members, plan.sources)
+  end
+  return plan, raw, (members.model or '') == ''
+end
+
+-- Every request starts in the virtual host that answers "no such model".
 function envoy_on_request(handle)
   if handle:headers():get(':method') == 'CONNECT' then
     return -- its body never ends
   end
-  local fields = handle:virtualHost():metadata():get('fields') or {}
-  local body = handle:body()
-  local members = body and json_members(body:getBytes(0, body:length()), fields, MAX_STEPS) or {}
-  local plan = enter(handle, model_domain(members.model))
-  local prefix = plan:get('prefix')
-  if not prefix then
+  local plan, raw, unnamed = choose(handle, plans_of(handle))
+  if not plan then
+    if unnamed then
+      enter(handle, NO_MODEL)
+    end
     return
   end
-  local headers, request = handle:headers(), handle:streamInfo()
-  local raw = body and has_key(headers) and find_key(request, headers, members, plan:get('sources'))
-  local key = raw and canonical(raw, plan:get('max_length'))
-  request:dynamicMetadata():set(NAMESPACE, 'plan', plan:get('plan'))
-  request:dynamicMetadata():set(NAMESPACE, 'key', key or raw and REJECTED or '')
-  enter(handle, prefix .. (key or COLD))
+  local key = raw and canonical(raw, plan.max_length)
+  local request = handle:streamInfo():dynamicMetadata()
+  request:set(NAMESPACE, 'plan', plan.name)
+  request:set(NAMESPACE, 'key', key or raw and REJECTED or '')
+  enter(handle, plan.prefix .. (key or COLD))
 end

@@ -77,7 +77,12 @@ local function number_list_jumper(text)
 end
 
 -- The objects that wanted members are in: `metadata` of `metadata.user_id`, with the members that each holds.
+local known_containers = setmetatable({}, { __mode = 'k' })
+
 local function containers(wanted)
+  if known_containers[wanted] then
+    return known_containers[wanted]
+  end
   local parents = {}
   for path in pairs(wanted) do
     local dot = find(path, '.', 1, true)
@@ -88,6 +93,7 @@ local function containers(wanted)
       dot = find(path, '.', dot + 1, true)
     end
   end
+  known_containers[wanted] = parents
   return parents
 end
 
