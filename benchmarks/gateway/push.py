@@ -14,7 +14,9 @@ from benchmarks.gateway.results import Figure, Row, median, worst
 KEYS, QUICK_KEYS = 100_000, 2_000
 FLEETS = (30, 1000)
 """Destinations."""
-FULL_PUSHES, CHANGES = 3, 5
+QUICK_REPETITIONS = (1, 1)
+REPETITIONS = {30: (3, 5), 1000: (1, 2)}
+"""Full pushes and changes for each of them: the large one takes minutes."""
 LOAD_SECONDS, SETTLE_SECONDS = 3.0, 1.0
 CONNECTIONS = 8
 PUSH_SECONDS, SLOWEST_MS, ENVOY_MB, OPERATOR_MB = 0.5, 50.0, 150.0, 500.0
@@ -44,7 +46,8 @@ def run(say: Callable[[str], None], *, quick: bool) -> Row:
 def _measure(destinations: int, *, quick: bool) -> _Measured:
     measured = _Measured()
     keys = QUICK_KEYS if quick else KEYS
-    for last in (number == 0 for number in reversed(range(1 if quick else FULL_PUSHES))):
+    pushes, changes = QUICK_REPETITIONS if quick else REPETITIONS[destinations]
+    for last in (number == 0 for number in reversed(range(pushes))):
         with contextlib.ExitStack() as stack:
             _, port = stack.enter_context(rig.backend())
             gateway = stack.enter_context(rig.gateway())
@@ -55,7 +58,7 @@ def _measure(destinations: int, *, quick: bool) -> _Measured:
             measured.envoy.append(gateway.envoy.rss_mb - empty)
             measured.operator.append(gateway.publisher.rss_mb)
             if last:
-                _change_under_load(gateway, where, keys, measured, 1 if quick else CHANGES)
+                _change_under_load(gateway, where, keys, measured, changes)
     return measured
 
 

@@ -7,13 +7,11 @@ scope of their own, so that no flood of keys takes their place.
 from collections.abc import Iterable
 from typing import Any
 
-from envoy.extensions.access_loggers.filters.cel.v3 import cel_pb2 as _cel  # noqa: F401  registers the message
-
 from cacheroute.domain import telemetry as words
 from cacheroute.proxy import names
 from cacheroute.proxy.messages import register_missing, typed
 from cacheroute.proxy.node import ProxyNode
-from cacheroute.proxy.telemetry import ARM, DECISION
+from cacheroute.proxy.telemetry import ARM
 from cacheroute.proxy.tuning import Tuning
 
 SCOPE = "cacheroute"
@@ -22,9 +20,6 @@ SCOPE = "cacheroute"
 _Config = dict[str, Any]
 _TTFT = "%COMMON_DURATION(DS_RX_END:US_RX_BODY_BEG:ms)%"
 """From the last byte of the request to the first byte of the answer's body, over all tries."""
-_IS_STREAM = (
-    "'content-type' in response.headers && response.headers['content-type'].startsWith('text/event-stream')"
-)
 _BROKEN = ("UC", "UR", "LR", "UPE", "SI")
 """Response flags of answers that ended before their end: the connection or stream to the engine broke or idled."""
 
@@ -42,7 +37,7 @@ def access_log(node: ProxyNode, tuning: Tuning) -> list[_Config]:
     return [
         *keyed,
         *armed,
-        _logger(_arm_scope(node), _all(_has("plan"), _stream()), histograms=[_ttft()]),
+        _logger(_arm_scope(node), _has("stream"), histograms=[_ttft()]),
     ]
 
 
@@ -88,7 +83,7 @@ def _by_key(name: str, value: str | None) -> _Config:
     labels = {
         words.LABEL_PLAN: _request("plan"),
         words.LABEL_KEY: _request("key"),
-        words.LABEL_DECISION: DECISION,
+        words.LABEL_DECISION: _request("decision"),
     }
     return _counter(name, value, labels)
 
@@ -121,16 +116,6 @@ def _failed() -> _Config:
     code = {"default_value": 500, "runtime_key": "cacheroute.errors.from_status"}
     status = {"status_code_filter": {"comparison": {"op": "GE", "value": code}}}
     return {"or_filter": {"filters": [status, {"response_flag_filter": {"flags": list(_BROKEN)}}]}}
-
-
-def _stream() -> _Config:
-    return {
-        "extension_filter": typed(
-            "envoy.access_loggers.extension_filters.cel",
-            "access_loggers.filters.cel.v3.ExpressionFilter",
-            {"expression": _IS_STREAM},
-        )
-    }
 
 
 def _has(key: str) -> _Config:

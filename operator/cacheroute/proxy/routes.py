@@ -16,7 +16,7 @@ from cacheroute.domain.table import Arm, RoutingTable, TableGroup
 from cacheroute.proxy import names
 from cacheroute.proxy.clusters import DESTINATION, HOST_METADATA, SET
 from cacheroute.proxy.messages import milliseconds, packed, uint32
-from cacheroute.proxy.telemetry import EXPLAINED_DECISION, EXPLAINED_VERSION
+from cacheroute.proxy.telemetry import DECISION, DECISION_HEADER, EXPLAINED_VERSION
 from cacheroute.proxy.tuning import Tuning
 
 MODEL_FIELD = "model"
@@ -58,7 +58,7 @@ def route_configuration(tables: Sequence[RoutingTable], tuning: Tuning) -> route
         request_headers_to_remove=[names.KEY_HEADER],
         response_headers_to_add=[
             _header("x-cacheroute-destination", f"%UPSTREAM_METADATA({HOST_METADATA}:{DESTINATION})%"),
-            _header("x-cacheroute-decision", EXPLAINED_DECISION),
+            _header(DECISION_HEADER, DECISION),
             _header("x-cacheroute-plan", f"%METADATA(ROUTE:{names.NAMESPACE}:{EXPLAINED_VERSION})%"),
         ],
     )
@@ -107,6 +107,7 @@ def _plan(table: RoutingTable) -> struct_pb2.Value:
             "prefix": _text(names.key_prefix(table.ref)),
             "max_length": struct_pb2.Value(number_value=table.max_key_length),
             "sources": struct_pb2.Value(list_value=sources),
+            "explain": struct_pb2.Value(bool_value=table.explain),
         }
     )
 

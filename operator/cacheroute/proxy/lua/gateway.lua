@@ -18,6 +18,11 @@ local function plans_of(handle)
   return newest
 end
 
+-- A plan of the newest route table; nil where it has none of that name.
+local function plan_named(name)
+  return newest and newest.plans[name]
+end
+
 local function percent(odd)
   return string.format('%%%02x', string.byte(odd))
 end

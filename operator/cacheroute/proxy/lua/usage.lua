@@ -5,11 +5,12 @@
 
 local USAGE = '"usage"'
 local MAX_USAGE_BYTES = 8192
-local READABLE = { ['application/json'] = true, ['text/event-stream'] = true }
+local STREAM = 'text/event-stream'
+local READABLE = { ['application/json'] = true, [STREAM] = true }
 
-local function readable(headers)
+local function kind_of(headers)
   local kind = headers:get('content-type')
-  return kind and not headers:get('content-encoding') and READABLE[string.match(string.lower(kind), '^[^; ]*')]
+  return kind and string.match(string.lower(kind), '^[^; ]*')
 end
 
 -- A member that is a whole number, which engines may also write as a text; nil for anything else.
@@ -67,8 +68,29 @@ local function scan(handle, text)
   end
 end
 
+-- Hands the decision on to the counters: Envoy works it out once, for the header, which not every plan shows.
+local function note_decision(metadata, headers, plan)
+  local decision = headers:get(DECISION_HEADER)
+  if decision then
+    metadata:set(NAMESPACE, 'decision', decision)
+    if not (plan and plan.explain) then
+      headers:remove(DECISION_HEADER)
+    end
+  end
+end
+
 function envoy_on_response(handle)
-  if not handle:streamInfo():dynamicMetadata():get(NAMESPACE) or not readable(handle:headers()) then
+  local metadata, headers = handle:streamInfo():dynamicMetadata(), handle:headers()
+  local ours = metadata:get(NAMESPACE)
+  if not ours then
+    return
+  end
+  note_decision(metadata, headers, plan_named(ours.plan))
+  local kind = kind_of(headers)
+  if kind == STREAM then
+    metadata:set(NAMESPACE, 'stream', true)
+  end
+  if not READABLE[kind] or headers:get('content-encoding') then
     return
   end
   local rest
