@@ -19,7 +19,7 @@ from cacheroute.domain.interval import next_plan
 from cacheroute.domain.keys import KeySource, KeySourceKind
 from cacheroute.domain.plan import Plan
 from cacheroute.domain.rates import Rates
-from cacheroute.domain.spec import PlanRef, PlanSpec
+from cacheroute.domain.spec import PlanningSpec, PlanRef, PlanSpec
 from cacheroute.domain.table import routing_table
 from cacheroute.proxy.server import AdsServer
 from cacheroute.proxy.snapshot import ROUTES, compile_tables
@@ -33,6 +33,8 @@ UTILISATION = 0.9
 HEADROOM = 1.5
 """Slots over keys, so that every key is admitted."""
 _DEADLINE = 120.0
+_EAGER = PlanningSpec(max_imbalance_percent=1, rewarm_budget_percent=100)
+"""So that every drift of the rates changes the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,8 @@ def _spec(order: Order) -> PlanSpec:
     count = len(order.destinations)
     pool = Pool("pool", TRAFFIC / (UTILISATION * count), int(HEADROOM * order.keys / count) + 1)
     sources = tuple(KeySource(KeySourceKind(kind), name) for kind, name in order.sources)
-    return PlanSpec(PlanRef("bench", "plan"), 1, 0.0, GATEWAY, tuple(order.models), (pool,), sources)
+    ref, models = PlanRef("bench", "plan"), tuple(order.models)
+    return PlanSpec(ref, 1, 0.0, GATEWAY, models, (pool,), sources, planning=_EAGER)
 
 
 def _fleet(order: Order) -> Fleet:
