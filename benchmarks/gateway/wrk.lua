@@ -27,10 +27,11 @@ local function request_of(key)
   local member = ''
   if where == 'header' then
     headers['x-tenant-id'] = key
+    headers['x-session-id'] = key -- what vllm-router hashes
   elseif where == 'body' then
     member = ',"user":"' .. key .. '"'
   end
-  return wrk.format('POST', '/v1/completions', headers, before .. member .. after)
+  return wrk.format('POST', '/v1/chat/completions', headers, before .. member .. after)
 end
 
 local next_request
