@@ -63,7 +63,7 @@ _HOW_TO_READ = """Written by `make bench-gateway plots`: a real Envoy with one w
 from machine to machine, so costs are **ratios within one run**: what is compared is loaded in turn, second by second, and the
 ratio is the median over the rounds of the ratio within a round. Costs are processor seconds of the Envoy process (/proc/PID/stat),
 not latency, which on a small machine is mostly waiting. *Plain Envoy*: a static listener and cluster, LEAST_REQUEST with two choices,
-and nothing else: no key, no counters, no usage, no retries, no outlier detection. *Ours* does all of that, with 100,000 keys planned; every answer carries a `usage`.
+and nothing else: no key, no counters, no usage, no retries, no outlier detection; *with retries* it also keeps each request until it is answered, as ours does. *Ours* does all of that, with 100,000 keys planned; every answer carries a `usage`.
 *Any model*: the only plan of the gateway serves `*`, so that a key in a header needs no look into the body; with a *named model* the body
 is read for its `model`. *The router* is vllm-router with `--policy consistent_hash`.
 A figure that must hold each time shows the worst repetition, every other the median; `build/bench/gateway-*.json` has all of them.

@@ -50,6 +50,7 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class _Servers:
     plain: tuple[Running, int]
+    retrying: tuple[Running, int]
     any_model: tuple[Running, int]
     named_model: tuple[Running, int]
     router: tuple[Running, int] | None
@@ -82,6 +83,7 @@ def _servers(*, quick: bool) -> Iterator[_Servers]:
         named.publish(rig.order(keys, where))
         yield _Servers(
             plain=stack.enter_context(rig.plain_envoy(where)),
+            retrying=stack.enter_context(rig.plain_envoy(where, failover=True)),
             any_model=(any_model.envoy, any_model.port),
             named_model=(named.envoy, named.port),
             router=None if quick else stack.enter_context(rig.vllm_router(where)),
@@ -93,6 +95,7 @@ def _subjects(servers: _Servers, *, quick: bool) -> Iterator[Subject]:
     for size in SIZES[:1] if quick else SIZES:
         header = Traffic("header", 0, servers.keys - 1, MANY_KEYS[size], size * KB)
         yield Subject(f"plain {size} KB", *servers.plain, header)
+        yield Subject(f"plain with retries {size} KB", *servers.retrying, header)
         yield Subject(f"header key {size} KB", *servers.any_model, header)
         yield Subject(f"header key, named model {size} KB", *servers.named_model, header)
         yield Subject(f"body key {size} KB", *servers.named_model, replace(header, where="body"))
@@ -113,6 +116,7 @@ def _figures(by_name: dict[str, Subject]) -> Iterator[Figure]:
     for kind, size in itertools.product(("header key", "header key, named model", "body key"), sizes):
         target = TARGETS.get(kind, TARGETS["body key"])[size]
         yield _ratio(by_name[f"{kind} {size} KB"], by_name[f"plain {size} KB"], target)
+        yield _ratio(by_name[f"{kind} {size} KB"], by_name[f"plain with retries {size} KB"], None)
     yield _ratio(by_name["header key SSE"], by_name["plain SSE"], TARGETS["header key"][1])
     yield _alike([by_name[f"{name} key"] for name in ("first", "last", "unknown")])
     for size in (size for size in sizes if f"router {size} KB" in by_name):
@@ -120,7 +124,7 @@ def _figures(by_name: dict[str, Subject]) -> Iterator[Figure]:
             yield _ratio(by_name[f"{kind} {size} KB"], by_name[f"router {size} KB"], 1.0)
 
 
-def _ratio(subject: Subject, baseline: Subject, target: float) -> Figure:
+def _ratio(subject: Subject, baseline: Subject, target: float | None) -> Figure:
     """Return the median over the rounds of the ratio within each round."""
     ratios = [one / other for one, other in zip(subject.cost, baseline.cost, strict=True)]
     note = f"{statistics.median(subject.cost):.4f} CPU s / 1,000; {_p50(subject)} against {_p50(baseline)}"

@@ -23,6 +23,21 @@ _HOSTS = 250
 _CONNECTIONS = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 _ROUTER = "envoy.extensions.filters.http.router.v3.Router"
 _LIMIT = 1_000_000
+_PREVIOUS = {
+    "name": "envoy.retry_host_predicates.previous_hosts",
+    "typed_config": {
+        "@type": "type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate"
+    },
+}
+_RETRIES = {
+    "retry_policy": {
+        "retry_on": "connect-failure,refused-stream,reset-before-request,reset",
+        "num_retries": 5,
+        "retry_host_predicate": [_PREVIOUS],
+        "host_selection_retry_max_attempts": 5,
+    }
+}
+"""As in our routes: a request is kept until it is answered, so that it can be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +119,12 @@ def planned_envoy(
 
 
 @contextlib.contextmanager
-def plain_envoy(destinations: list[tuple[str, int]]) -> Iterator[tuple[Running, int]]:
-    """Run the same Envoy with power of two choices and nothing else: no key, no counters, no usage."""
+def plain_envoy(
+    destinations: list[tuple[str, int]], *, failover: bool = False
+) -> Iterator[tuple[Running, int]]:
+    """Run the same Envoy with power of two choices: no key, no counters, no usage; retries only with ``failover``."""
     port = free_port()
-    config = json.dumps(_plain(port, free_port(), destinations))
+    config = json.dumps(_plain(port, free_port(), destinations, _RETRIES if failover else {}))
     options = ["--config-yaml", config, "--disable-hot-restart", "--concurrency", "1", "-l", "error"]
     command: list[str | Path] = [programs.envoy(), *options]
     with started("plain envoy", command) as process:
@@ -128,8 +145,10 @@ def vllm_router(destinations: list[tuple[str, int]]) -> Iterator[tuple[Running, 
         yield process, port
 
 
-def _plain(port: int, admin: int, destinations: list[tuple[str, int]]) -> dict[str, Any]:
-    route = {"match": {"prefix": "/"}, "route": {"cluster": "fleet", "timeout": "0s"}}
+def _plain(
+    port: int, admin: int, destinations: list[tuple[str, int]], retries: dict[str, Any]
+) -> dict[str, Any]:
+    route = {"match": {"prefix": "/"}, "route": {"cluster": "fleet", "timeout": "0s", **retries}}
     manager = {
         "@type": f"type.googleapis.com/{_CONNECTIONS}",
         "stat_prefix": "plain",

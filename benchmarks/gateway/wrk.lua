@@ -20,7 +20,11 @@ local function messages(bytes)
   return '[' .. table.concat(parts, ',') .. ']'
 end
 
-local where, accept, before, after
+local where, accept, bytes, before, after
+
+local function body_before(size)
+  return '{"messages":' .. messages(size) .. ',"model":"llama","max_tokens":16'
+end
 
 local function request_of(key)
   local headers = { ['Content-Type'] = 'application/json', ['Accept'] = accept }
@@ -39,6 +43,7 @@ local next_request
 local function cycle(first, last, count)
   local requests, at = {}, 0
   for index = 0, count - 1 do
+    before = body_before(bytes + index % 509) -- no two prompts of real clients are alike, not even in length
     local number = count == 1 and first or first + math.floor((last - first) * index / (count - 1))
     requests[index + 1] = request_of(string.format('tenant-%07d', number))
   end
@@ -56,9 +61,9 @@ local function flood(first)
 end
 
 function init(args)
-  local first, last, count, bytes = tonumber(args[2]), tonumber(args[3]), tonumber(args[4]), tonumber(args[5])
-  where, accept = args[1], args[6]
-  before = '{"messages":' .. messages(bytes) .. ',"model":"llama","max_tokens":16'
+  local first, last, count = tonumber(args[2]), tonumber(args[3]), tonumber(args[4])
+  where, bytes, accept = args[1], tonumber(args[5]), args[6]
+  before = body_before(bytes)
   after = ',"stream":' .. tostring(accept ~= 'application/json') .. '}'
   next_request = args[7] == 'flood' and flood(first) or cycle(first, last, count)
 end
