@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 TITLE = "## The gateway"
-ROWS = ("cost", "push", "loss", "flood", "counters")
+ROWS = ("cost", "push", "proxies", "loss", "flood", "counters")
 
 
 def missing(folder: Path) -> list[Path]:
