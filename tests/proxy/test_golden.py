@@ -19,6 +19,7 @@ from cacheroute.proxy.node import ProxyNode
 from cacheroute.proxy.routes import route_configuration
 from cacheroute.proxy.script import lua_script
 from cacheroute.proxy.settings import (
+    DEFAULT_BODY_BYTES,
     ClientCertificates,
     GatewaySettings,
     JwtProvider,
@@ -59,10 +60,10 @@ COMPILED: dict[str, Message] = {
 
 
 def same_as_file(name: str, content: object) -> None:
-    plain = json.loads(
-        json.dumps(content).replace(json.dumps(lua_script(SETTINGS.max_body_bytes)), '"the files in lua/"')
-    )
-    text = yaml.safe_dump(plain, width=110, allow_unicode=True)
+    plain = json.dumps(content)
+    for limit in (DEFAULT_BODY_BYTES, SETTINGS.max_body_bytes):
+        plain = plain.replace(json.dumps(lua_script(limit)), '"the files in lua/"')
+    text = yaml.safe_dump(json.loads(plain), width=110, allow_unicode=True)
     path = DATA / f"{name}.yaml"
     if os.environ.get("CACHEROUTE_UPDATE_GOLDEN"):
         path.write_text(text, "utf-8")
