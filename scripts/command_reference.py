@@ -1,5 +1,7 @@
 """The reference page of the commands, from the texts that their --help prints."""
 
+from typing import Any
+
 import typer
 from typer.cli import get_docs_for_click
 from typer.main import get_command
@@ -21,7 +23,15 @@ def command_reference() -> str:
 
 def _section(name: str, app: typer.Typer) -> str:
     command = get_command(app)
+    _tell_all(command)
     text: str = get_docs_for_click(
         obj=command, ctx=typer.Context(command, info_name=name), indent=1, name=name
     )
     return text.rstrip() + "\n"
+
+
+def _tell_all(command: Any) -> None:
+    """List subcommands with their whole first sentence; typer cuts it after 45 characters otherwise."""
+    for one in getattr(command, "commands", {}).values():
+        one.short_help = one.get_short_help_str(limit=200)
+        _tell_all(one)

@@ -38,7 +38,7 @@ from cacheroute.proxy.xds_client_tls import (
     sds_files,
 )
 
-app = typer.Typer(no_args_is_help=True, help="Render an Envoy bootstrap for a gateway, or run Envoy with it.")
+app = typer.Typer(no_args_is_help=True, help="Run a gateway's Envoy, or print what your own Envoys need.")
 
 
 class OutputFormat(StrEnum):
