@@ -28,7 +28,11 @@ async def answer(request: web.Request) -> web.StreamResponse:
 
 
 async def _say(request: web.Request, said: dict[str, Any]) -> web.StreamResponse:
-    """Answer what the request asks for: a text, or events or raw pieces with pauses; ``break`` cuts it off."""
+    """Answer what the request asks for: a text, or events or raw pieces with pauses; ``break`` cuts it off.
+
+    ``wait`` is a pause before the headers.
+    """
+    await asyncio.sleep(said.get("wait", 0))
     headers = {"Content-Type": said.get("type", "application/json")}
     if "text" in said:
         text = said["text"].encode()

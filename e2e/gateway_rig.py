@@ -238,6 +238,7 @@ async def gateway(
     *,
     wanted: GatewaySettings = PLAIN,
     tuning: Tuning | None = None,
+    max_heap_bytes: int = 0,
 ) -> AsyncIterator[Rig]:
     """Run a gateway with so many destinations and no plan yet; it takes bodies, tokens and TLS as ``wanted``."""
     program = envoy_program()
@@ -258,6 +259,7 @@ async def gateway(
             rig.admin,
             eviction_seconds=eviction_seconds,
             max_body_bytes=wanted.max_body_bytes,
+            max_heap_bytes=max_heap_bytes,
             jwt=wanted.jwt,
             client_tls=wanted.tls,
         )

@@ -28,6 +28,7 @@ _MAX_BODY = "maxBodyBytes: {{ .Values.gateway.maxBodyBytes | int64 }}\n"
 _BOOTSTRAP_VALUES = (
     ("port_value: 0", "port_value: {{ .Values.service.xdsPort }}"),
     (f"maxBodyBytes: {DEFAULT_BODY_BYTES}\n", _MAX_BODY + _NODE_SETTINGS),
+    ("max_heap_size_bytes: 1", 'max_heap_size_bytes: {{ include "cacheroute.maxHeapBytes" . }}'),
     ("dynamic_resources:\n", _JWKS_CLUSTERS + "dynamic_resources:\n"),
 )
 """What of the bootstrap is a value of the chart, and the template that takes its place."""
@@ -42,6 +43,7 @@ def chart_bootstrap(tls: XdsClientTls | None) -> str:
         gateway="{{ .Values.gateway.name }}",
         xds=Place('{{ include "cacheroute.fullname" . }}.{{ .Release.Namespace }}.svc', 0),
         tls=tls,
+        max_heap_bytes=1,
     )
     apart = json.loads(json.dumps(bootstrap(settings)))
     text = yaml.safe_dump(apart, sort_keys=False, width=1000)

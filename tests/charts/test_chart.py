@@ -29,6 +29,8 @@ CHART = Path(__file__).parents[2] / "charts" / "cacheroute"
 DATA = Path(__file__).parent / "data"
 KUBERNETES = "1.37.0"
 TLS = XdsClientTls("/etc/envoy")
+HEAP = 858_993_459
+"""80 % of the 1 GiB that the chart's gateway may take."""
 SCRAPE = "prometheus.io/scrape"
 GATEWAY_SETTINGS: dict[str, Any] = {
     "maxBodyBytes": 33_554_432,
@@ -167,7 +169,9 @@ def test_the_gateway_starts_with_the_bootstrap_that_the_command_prints() -> None
         named({}, "ConfigMap", "cacheroute-gateway")["data"]["bootstrap.yaml"],
     )
     assert config == bootstrap(
-        BootstrapSettings("default", xds=Place("cacheroute.cacheroute-system.svc", 18000), tls=TLS)
+        BootstrapSettings(
+            "default", xds=Place("cacheroute.cacheroute-system.svc", 18000), tls=TLS, max_heap_bytes=HEAP
+        )
     )
 
 
@@ -179,6 +183,7 @@ def test_the_gateways_settings_are_in_its_bootstrap() -> None:
         xds=Place("cacheroute.cacheroute-system.svc", 18000),
         tls=TLS,
         max_body_bytes=33_554_432,
+        max_heap_bytes=HEAP,
         jwt=TypeAdapter(tuple[JwtProvider, ...]).validate_python(GATEWAY_SETTINGS["jwt"]["providers"]),
         client_tls=TlsSettings(secrets="/etc/envoy", client_certificates=ClientCertificates.OPTIONAL),
     )
@@ -212,7 +217,10 @@ def test_the_gateway_finds_the_operator() -> None:
     service = named(values, "Service", "routes")
     assert config == bootstrap(
         BootstrapSettings(
-            "batch", xds=Place("routes.cacheroute-system.svc", service["spec"]["ports"][0]["port"]), tls=TLS
+            "batch",
+            xds=Place("routes.cacheroute-system.svc", service["spec"]["ports"][0]["port"]),
+            tls=TLS,
+            max_heap_bytes=HEAP,
         )
     )
 
@@ -301,7 +309,9 @@ def test_plain_text_has_to_be_asked_for() -> None:
     plain = CASES["plain-text"]
     config = yaml.safe_load(named(plain, "ConfigMap", "cacheroute-gateway")["data"]["bootstrap.yaml"])
     assert config == bootstrap(
-        BootstrapSettings("default", xds=Place("cacheroute.cacheroute-system.svc", 18000))
+        BootstrapSettings(
+            "default", xds=Place("cacheroute.cacheroute-system.svc", 18000), max_heap_bytes=HEAP
+        )
     )
     assert of_kind(plain, "Secret") == []
 
@@ -333,6 +343,26 @@ def test_the_operator_may_do_the_same_in_watched_namespaces_as_in_all() -> None:
     assert all(nodes + one["rules"] == everywhere for one in roles)
     assert [rule["resources"] for rule in nodes] == [["nodes"]]
     assert not [rule for rule in everywhere if "*" in rule["verbs"] + rule["resources"]]
+
+
+@pytest.mark.parametrize(
+    ("memory", "heap"),
+    [
+        ("1Gi", 858_993_459),
+        ("512Mi", 429_496_729),
+        ("2G", 1_600_000_000),
+        ("1e9", 800_000_000),
+        (10**9, 800_000_000),
+    ],
+)
+def test_envoy_takes_less_memory_than_its_container_may(memory: object, heap: int) -> None:
+    text = str(of_kind({"gateway": {"resources": {"limits": {"memory": memory}}}}, "ConfigMap"))
+    assert f"max_heap_size_bytes: {heap}" in text
+
+
+def test_a_limit_of_memory_that_is_no_size_is_refused() -> None:
+    with pytest.raises(Exception, match="is no size such as 1Gi"):
+        rendered({"gateway": {"resources": {"limits": {"memory": "1GB"}}}})
 
 
 @pytest.mark.parametrize(

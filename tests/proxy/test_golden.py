@@ -81,7 +81,11 @@ def test_bootstrap() -> None:
 
 def test_bootstrap_with_every_setting() -> None:
     settings = BootstrapSettings(
-        "default", max_body_bytes=1_000_000, jwt=SETTINGS.jwt, client_tls=SETTINGS.tls
+        "default",
+        max_body_bytes=1_000_000,
+        max_heap_bytes=800_000_000,
+        jwt=SETTINGS.jwt,
+        client_tls=SETTINGS.tls,
     )
     same_as_file("bootstrap-everything", bootstrap(settings))
 

@@ -59,3 +59,15 @@ tls:
 {{- end }}
 {{- end }}
 {{- end -}}
+
+{{- /* Bytes of memory that Envoy may take: 80 % of the container's limit, so that a flood is refused before the kernel ends the pod; without a limit 1 TiB */ -}}
+{{- define "cacheroute.maxHeapBytes" -}}
+{{- $limit := dig "limits" "memory" "1Ti" (.Values.gateway.resources | default dict) | toString -}}
+{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- $unit := regexFind "(k|[MGT]|[KMGT]i)?$" $limit -}}
+{{- $number := trimSuffix $unit $limit -}}
+{{- if not (and (hasKey $units $unit) (regexMatch "^[0-9]+([.][0-9]+)?(e[+]?[0-9]+)?$" $number)) -}}
+{{- fail (printf "gateway.resources.limits.memory: %q is no size such as 1Gi" $limit) -}}
+{{- end -}}
+{{- mulf (float64 $number) (get $units $unit) 0.8 | int64 -}}
+{{- end -}}

@@ -26,6 +26,15 @@ MaxBody = Annotated[
         help="Larger request bodies are answered with 413.",
     ),
 ]
+MaxHeap = Annotated[
+    int,
+    typer.Option(
+        "--max-heap-bytes",
+        min=0,
+        help="Memory that Envoy may take; near it new requests are answered with 503. Request bodies that are not "
+        "complete take most of it. 0: no bound.",
+    ),
+]
 JwtProviders = Annotated[
     Path | None,
     typer.Option(

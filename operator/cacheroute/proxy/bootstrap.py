@@ -19,6 +19,12 @@ from cacheroute.proxy.xds_client_tls import XdsClientTls, transport_socket
 ADMIN_CLUSTER = "admin"
 XDS_CLUSTER = "xds"
 
+_CONNECTIONS_MONITOR = "envoy.resource_monitors.global_downstream_max_connections"
+_HEAP_MONITOR = "envoy.resource_monitors.fixed_heap"
+_SHRINK_AT, _REFUSE_AT, _REJECT_AT = 0.85, 0.95, 0.98
+"""Shares of the heap: unused memory is given back, new requests are answered 503, new connections are closed: what a
+refused client goes on sending is held until its connection is closed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -46,6 +52,8 @@ class BootstrapSettings:
         max_body_bytes: largest request body; a larger one is answered with 413.
         jwt: whose tokens the proxy verifies.
         client_tls: how it speaks TLS with clients; None for plain HTTP.
+        max_heap_bytes: memory that the proxy may take for everything; near it new requests are answered 503. 0 for
+            no bound.
     """
 
     gateway: str
@@ -60,6 +68,7 @@ class BootstrapSettings:
     max_body_bytes: int = DEFAULT_BODY_BYTES
     jwt: tuple[JwtProvider, ...] = ()
     client_tls: TlsSettings | None = None
+    max_heap_bytes: int = 0
 
 
 def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
@@ -78,7 +87,7 @@ def bootstrap(settings: BootstrapSettings) -> dict[str, Any]:
         "dynamic_resources": _dynamic_resources(),
         "stats_config": _stats_config(settings.gateway),
         "stats_eviction_interval": f"{settings.eviction_seconds}s",
-        "overload_manager": _overload_manager(settings.max_connections),
+        "overload_manager": _overload_manager(settings),
     }
 
 
@@ -183,19 +192,38 @@ def _stats_listener(place: Place) -> dict[str, Any]:
         "address": _address(place),
         "filter_chains": [chain],
         "ignore_global_conn_limit": True,
+        "bypass_overload_manager": True,
     }
 
 
-def _overload_manager(max_connections: int) -> dict[str, Any]:
-    config = {
-        "@type": "type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig",
-        "max_active_downstream_connections": max_connections,
-    }
+def _overload_manager(settings: BootstrapSettings) -> dict[str, Any]:
+    connections = _monitor(
+        _CONNECTIONS_MONITOR,
+        "downstream_connections.v3.DownstreamConnectionsConfig",
+        max_active_downstream_connections=settings.max_connections,
+    )
+    if not settings.max_heap_bytes:
+        return {"resource_monitors": [connections]}
+    size = settings.max_heap_bytes
+    heap = _monitor(_HEAP_MONITOR, "fixed_heap.v3.FixedHeapConfig", max_heap_size_bytes=size)
     return {
-        "resource_monitors": [
-            {"name": "envoy.resource_monitors.global_downstream_max_connections", "typed_config": config}
-        ]
+        "refresh_interval": "0.1s",
+        "resource_monitors": [connections, heap],
+        "actions": [
+            _action("shrink_heap", {"threshold": {"value": _SHRINK_AT}}),
+            _action("stop_accepting_requests", {"threshold": {"value": _REFUSE_AT}}),
+            _action("reject_incoming_connections", {"threshold": {"value": _REJECT_AT}}),
+        ],
     }
+
+
+def _monitor(name: str, kind: str, **config: int) -> dict[str, Any]:
+    typed = {"@type": f"type.googleapis.com/envoy.extensions.resource_monitors.{kind}", **config}
+    return {"name": name, "typed_config": typed}
+
+
+def _action(name: str, trigger: dict[str, Any]) -> dict[str, Any]:
+    return {"name": f"envoy.overload_actions.{name}", "triggers": [{"name": _HEAP_MONITOR, **trigger}]}
 
 
 def _address(place: Place) -> dict[str, Any]:

@@ -67,6 +67,7 @@ def _manager_filter(node: ProxyNode, tuning: Tuning) -> dict[str, Any]:
             "server_header_transformation": "PASS_THROUGH",
             "stream_idle_timeout": f"{tuning.stream_idle_seconds}s",
             "request_headers_timeout": f"{tuning.request_header_seconds}s",
+            "request_timeout": f"{tuning.request_seconds}s",
             "http2_protocol_options": {"max_concurrent_streams": tuning.max_streams},
         },
     )

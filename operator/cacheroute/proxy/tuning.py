@@ -11,6 +11,7 @@ class Tuning:
         stream_idle_seconds: a stream without a byte in either direction for this long is reset. There is
             no route timeout: an answer that is not streamed sends nothing until it is complete.
         request_header_seconds: time a client has to send its headers.
+        request_seconds: time a client has to send a whole request, whose body is held until then; not until its answer.
         connect_milliseconds: time to connect to a destination before it counts as failed.
         upstream_idle_seconds: idle connections to destinations are closed after this. It must be less than
             the engine's keep-alive (vLLM: 5 s), or a request meets a connection that is just being closed.
@@ -30,6 +31,7 @@ class Tuning:
 
     stream_idle_seconds: int = 3600
     request_header_seconds: int = 10
+    request_seconds: int = 300
     connect_milliseconds: int = 500
     upstream_idle_seconds: int = 4
     repeated_tries: int = 2
