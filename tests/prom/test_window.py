@@ -125,6 +125,20 @@ async def test_a_gateway_that_went_counts_for_the_whole_window_and_reports_no_mo
     assert (missed.reason, "1 of 2" in missed.message) == (RatesReason.PARTIAL, True)
 
 
+@pytest.mark.parametrize("jump", [-600.0, 600.0])
+async def test_a_clock_that_is_set_changes_no_rate(monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+    running, day = [0.0], [1e9]
+    monkeypatch.setattr("time.time", lambda: day[0])
+    rates = GatewayRates(("http://a",), clock=lambda: running[0])
+    await rates.fetch(spec(), 1)
+    rates.take("http://a", counters(x=0))
+    running[0], day[0] = 100.0, 1e9 + 100.0 + jump
+    rates.take("http://a", counters(x=1000))
+    measured = await rates.fetch(spec(), 1)
+    assert isinstance(measured, Rates)
+    assert (measured.values.tolist(), measured.time) == ([10.0], day[0])
+
+
 async def test_scrapes_are_as_many_as_the_shortest_window_needs() -> None:
     rates = GatewayRates(("http://a",), clock=lambda: 0.0)
     periods = [rates.period]

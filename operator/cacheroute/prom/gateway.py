@@ -46,8 +46,8 @@ class _Proxy:
 class GatewayRates:
     """Scrapes proxies in the background and computes rates on demand."""
 
-    def __init__(self, urls: Sequence[str], clock: Callable[[], float] = time.time) -> None:
-        """Take at least one URL of a proxy's Prometheus endpoint, and a clock in seconds since the epoch."""
+    def __init__(self, urls: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+        """Take at least one URL of a proxy's Prometheus endpoint, and a clock in seconds that nobody sets."""
         self._proxies = [_Proxy(url) for url in urls]
         self._clock = clock
         self._windows: set[float] = set()
@@ -103,7 +103,7 @@ class GatewayRates:
             for proxy, growth in grown
             if growth is not None
         ]
-        summed = replace(_sum(parts, len(reporting), now, window), uncounted=self._dropped(now, window))
+        summed = replace(_sum(parts, len(reporting), window), uncounted=self._dropped(now, window))
         return outcome(spec, summed, proxies, SOURCE)
 
     def _dropped(self, now: float, window: float) -> float:
@@ -138,8 +138,8 @@ async def _page(session: aiohttp.ClientSession, url: str) -> bytes:
     return bytes(page)
 
 
-def _sum(parts: Sequence[tuple[Growth, float]], reporting: int, now: float, window: float) -> Measured:
-    """Add up what proxies counted, each over its own seconds."""
+def _sum(parts: Sequence[tuple[Growth, float]], reporting: int, window: float) -> Measured:
+    """Add up what proxies counted, each over its own seconds; the sum has the time of day."""
     by_key: dict[str, float] = defaultdict(float)
     tokens: dict[str, float] = defaultdict(float)
     figures: dict[Figure, float] = defaultdict(float)
@@ -154,7 +154,7 @@ def _sum(parts: Sequence[tuple[Growth, float]], reporting: int, now: float, wind
         by_key=by_key,
         reporting=reporting,
         numbers=_numbers(figures),
-        time=now,
+        time=time.time(),
         tokens_by_key=tokens,
     )
 
