@@ -75,6 +75,9 @@ def test_a_mistake_in_providers_is_one_line(run: Runner, tmp_path: Path, content
         (("bootstrap", "--client-certificates=optional"), "needs --tls-secrets"),
         (("bootstrap", "--tls-secrets=etc"), "--tls-secrets"),
         (("bootstrap", "--jwt-providers=/nowhere"), "--jwt-providers /nowhere: cannot be read: No such file"),
+        (("bootstrap", "--gateway="), "is no DNS label"),
+        (("bootstrap", "--gateway=a\x1b[2J"), "is no DNS label"),
+        (("run", "--listen=127.0.0.1:0"), "has port 0"),
         (("secrets", "x", "--certificate=a.crt", "--key=/a.key"), "'a.crt' is no absolute path"),
     ],
 )

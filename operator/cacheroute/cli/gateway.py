@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -58,8 +59,26 @@ def _place(text: str) -> Place:
     return Place(host, int(port))
 
 
+def _listen_place(text: str) -> Place:
+    """Read ``host:port`` where clients are to find it: port 0 would be any port."""
+    place = _place(text)
+    if not place.port:
+        raise typer.BadParameter(f"{text!r} has port 0: clients need to know the port")
+    return place
+
+
+def _label(gateway: str) -> str:
+    """Refuse a name that no RoutingPlan could have in spec.gateway."""
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", gateway):
+        raise typer.BadParameter(
+            f"{gateway!r} is no DNS label (lower case letters, digits and -), as spec.gateway is"
+        )
+    return gateway
+
+
 Gateway = Annotated[
-    str, typer.Option("--gateway", help="The fleet it belongs to: spec.gateway of RoutingPlans.")
+    str,
+    typer.Option("--gateway", callback=_label, help="The fleet it belongs to: spec.gateway of RoutingPlans."),
 ]
 Node = Annotated[
     str, typer.Option("--node", help="Unique name of this Envoy. Leave it out where --service-node gives it.")
@@ -89,7 +108,7 @@ XdsServerName = Annotated[
     str, typer.Option(help="Name in the operator's certificate; default the host of --xds.")
 ]
 Listen = Annotated[
-    Place, typer.Option("--listen", parser=_place, metavar="HOST:PORT", help="Where clients come.")
+    Place, typer.Option("--listen", parser=_listen_place, metavar="HOST:PORT", help="Where clients come.")
 ]
 Stats = Annotated[
     Place,
