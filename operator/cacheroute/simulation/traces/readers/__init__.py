@@ -1,0 +1,1 @@
+"""Files of requests: each reader yields checked parts of bounded size; every complaint names file, row and column."""
