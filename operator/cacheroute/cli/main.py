@@ -55,7 +55,8 @@ def build() -> typer.Typer:
     """Mount every command; the modules import what they need when they run."""
     for name, module in COMMANDS.items():
         app.command(name)(getattr(importlib.import_module(module), name))
-    app.add_typer(importlib.import_module("cacheroute.cli.gateway").app, name="gateway")
+    for name in ("gateway", "trace"):
+        app.add_typer(importlib.import_module(f"cacheroute.cli.{name}").app, name=name)
     return app
 
 

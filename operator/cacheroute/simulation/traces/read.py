@@ -141,5 +141,7 @@ def _lists(part: Requests, values: np.ndarray) -> pl.Series:
     assert runs is not None  # noqa: S101  the caller has seen it
     owner = np.repeat(np.arange(part.size), np.diff(runs.offsets))
     grouped = pl.DataFrame({"owner": owner, "v": values}).group_by("owner", maintain_order=True).agg("v")
-    everyone = pl.DataFrame({"owner": np.arange(part.size)}).join(grouped, on="owner", how="left", maintain_order="left")
+    everyone = pl.DataFrame({"owner": np.arange(part.size)}).join(
+        grouped, on="owner", how="left", maintain_order="left"
+    )
     return everyone["v"]

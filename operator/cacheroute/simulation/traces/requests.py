@@ -118,7 +118,9 @@ class Names:
         self._numbers: dict[str | None, int] = {None: UNKNOWN, "": UNKNOWN}
         self.texts: list[str] = []
 
-    def numbers(self, texts: Sequence[str | None], complain: Callable[[int, str], Exception]) -> NDArray[np.int32]:
+    def numbers(
+        self, texts: Sequence[str | None], complain: Callable[[int, str], Exception]
+    ) -> NDArray[np.int32]:
         """Return int32[N], the numbers of names.
 
         Args:
@@ -133,10 +135,14 @@ class Names:
                 self._add(text, texts, complain)
         return np.fromiter(map(self._numbers.__getitem__, texts), np.int32, len(texts))
 
-    def _add(self, text: str | None, texts: Sequence[str | None], complain: Callable[[int, str], Exception]) -> None:
+    def _add(
+        self, text: str | None, texts: Sequence[str | None], complain: Callable[[int, str], Exception]
+    ) -> None:
         name = text or ""
         if len(name) > MAX_NAME_LENGTH:
-            raise complain(texts.index(text), f"has {len(name):,} characters, at most {MAX_NAME_LENGTH} are names")
+            raise complain(
+                texts.index(text), f"has {len(name):,} characters, at most {MAX_NAME_LENGTH} are names"
+            )
         if len(self.texts) == self._limit:
             raise complain(
                 texts.index(text), f"is the {self._limit + 1:,}th different name; is this the right column?"

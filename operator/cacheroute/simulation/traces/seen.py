@@ -37,6 +37,8 @@ class Seen:
 
     def add(self, thing: Ints, time: Floats, carried: Ints) -> Returned:
         """Take note of the next N things, by time, and return what was known before."""
+        if not thing.size:
+            return Returned(np.empty(0), thing, thing)
         order = np.argsort(thing, kind="stable")
         ordered = thing[order]
         first = np.diff(ordered, prepend=ordered[:1] - 1) != 0

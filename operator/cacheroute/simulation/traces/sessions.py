@@ -67,7 +67,9 @@ class Linker:
             output: int64[N], output tokens.
         """
         self._grow(int(user.max(initial=UNKNOWN)) + 1)
-        result = Sessions(*(np.full(user.size, UNKNOWN) for _ in range(3)), np.zeros(user.size, dtype=np.int64))
+        result = Sessions(
+            *(np.full(user.size, UNKNOWN) for _ in range(3)), np.zeros(user.size, dtype=np.int64)
+        )
         _link(user, kind, prompt, output, self._recent, result)
         return result
 

@@ -4,7 +4,7 @@ Which member is what is guessed from usual names; whoever knows better says so (
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 
 import numpy as np
@@ -49,7 +49,9 @@ class Member:
     unit: float | None
 
 
-def read_access_log(path: str, options: ReadOptions, words: Vocabulary, *, envoy: bool = False) -> Iterator[Requests]:
+def read_access_log(
+    path: str, options: ReadOptions, words: Vocabulary, *, envoy: bool = False
+) -> Iterator[Requests]:
     """Yield the requests of a log.
 
     Raises:

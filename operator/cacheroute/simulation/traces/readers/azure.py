@@ -73,7 +73,9 @@ def _frame(rows: Rows, body: list[bytes], header: list[str]) -> pl.DataFrame:
             io.BytesIO(text), has_header=False, new_columns=header, infer_schema=False, quote_char=None
         )
     except PolarsError as error:
-        raise TraceFileError(f"{rows.name}:{rows.row[0]}: is no CSV at or after this row: {_line(error)}") from error
+        raise TraceFileError(
+            f"{rows.name}:{rows.row[0]}: is no CSV at or after this row: {_line(error)}"
+        ) from error
 
 
 def _line(error: Exception) -> str:

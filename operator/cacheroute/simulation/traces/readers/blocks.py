@@ -21,7 +21,9 @@ def block_size(path: str) -> int:
     """
     text = metadata(path).get("block_size", "")
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MAX_BLOCK:
-        raise TraceFileError(f"{path}: its metadata say no block_size from 1 to {_MAX_BLOCK:,}, but {text[:40]!r}")
+        raise TraceFileError(
+            f"{path}: its metadata say no block_size from 1 to {_MAX_BLOCK:,}, but {text[:40]!r}"
+        )
     return int(text)
 
 
@@ -49,7 +51,9 @@ def _lists(batch: Batch, name: str) -> pl.Series:
     lists = batch.frame[name]
     inner = getattr(lists.dtype, "inner", None)
     if inner is None or not inner.is_integer():
-        raise TraceFileError(f"{batch.rows.name}: {name}: must be lists of whole numbers, it is {lists.dtype}")
+        raise TraceFileError(
+            f"{batch.rows.name}: {name}: must be lists of whole numbers, it is {lists.dtype}"
+        )
     return lists
 
 
@@ -60,7 +64,9 @@ def _counts(lists: pl.Series) -> NDArray[np.int64]:
 def _flat(batch: Batch, lists: pl.Series) -> NDArray[np.int64]:
     values = lists.filter(lists.list.len() > 0).explode()
     if values.null_count():
-        raise TraceFileError(f"{batch.rows.name}:{batch.rows.row[0]}: {lists.name}: an entry is missing at or after this row")
+        raise TraceFileError(
+            f"{batch.rows.name}:{batch.rows.row[0]}: {lists.name}: an entry is missing at or after this row"
+        )
     return values.cast(pl.Int64).to_numpy()
 
 
@@ -69,6 +75,8 @@ def _check(batch: Batch, name: str, good: NDArray[np.bool_], what: str) -> None:
         raise batch.rows.complaint(int(np.argmin(good)), name, what)
 
 
-def _check_each(batch: Batch, name: str, owner: NDArray[np.int64], good: NDArray[np.bool_], what: str) -> None:
+def _check_each(
+    batch: Batch, name: str, owner: NDArray[np.int64], good: NDArray[np.bool_], what: str
+) -> None:
     if not good.all():
         raise batch.rows.complaint(int(owner[np.argmin(good)]), name, what)

@@ -131,11 +131,11 @@ class Rows:
                 return np.array(values, dtype=np.float64)
             except OverflowError:
                 pass
-        return np.array([self._number(at, column, value, read) for at, value in enumerate(values)], np.float64)
+        return np.array(
+            [self._number(at, column, value, read) for at, value in enumerate(values)], np.float64
+        )
 
-    def _series(
-        self, column: str, values: pl.Series, read: "Callable[[str], float | None] | None"
-    ) -> Floats:
+    def _series(self, column: str, values: pl.Series, read: "Callable[[str], float | None] | None") -> Floats:
         if values.dtype.is_numeric() or values.dtype == pl.Null:
             numbers = values.cast(pl.Float64).to_numpy()
             endless = np.isinf(numbers)

@@ -39,7 +39,9 @@ def check_file(path: str) -> None:
     except (OSError, ValueError) as error:
         if isinstance(error, TraceFileError):
             raise
-        raise TraceFileError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise TraceFileError(
+            f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
 def lines(path: str, told: Callable[[float], None]) -> Iterator[Lines]:
@@ -75,7 +77,9 @@ def _read(stream: IO[bytes], path: str, row: int) -> bytes:
     try:
         return stream.read(BLOCK_BYTES)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TraceFileError(f"{path}:{row}: the gzip file is cut or broken at or after this row: {error}") from error
+        raise TraceFileError(
+            f"{path}:{row}: the gzip file is cut or broken at or after this row: {error}"
+        ) from error
     except OSError as error:
         raise TraceFileError(f"{path}:{row}: cannot be read: {error.strerror or error}") from error
 

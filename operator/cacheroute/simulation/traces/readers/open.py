@@ -111,7 +111,9 @@ def _recognise_table(path: str) -> TraceFormat:
     if found is None:
         near = max(_TABLES, key=lambda form: len(present.intersection(_TABLES[form])))
         missing = next(column for column in _TABLES[near] if column not in present)
-        raise TraceFileError(f"{path}: is no trace that can be read: as format {near} it lacks the column {missing}")
+        raise TraceFileError(
+            f"{path}: is no trace that can be read: as format {near} it lacks the column {missing}"
+        )
     return found
 
 
@@ -161,8 +163,14 @@ def _bounded(path: str, words: Vocabulary, parts: Iterator[Requests]) -> Iterato
             first = float(part.time[0]) if first is None else first
             if part.time[-1] - first > MAX_SPAN:
                 at = int((part.time - first > MAX_SPAN).argmax())
-                raise TraceFileError(f"{path}:{part.row[at]}: time: is over ten years after the first request's")
+                raise TraceFileError(
+                    f"{path}:{part.row[at]}: time: is over ten years after the first request's"
+                )
             yield part
     if first is None:
-        what = f"has no request with prompt tokens, {words.left_out:,} rows without" if words.left_out else "has no rows"
+        what = (
+            f"has no request with prompt tokens, {words.left_out:,} rows without"
+            if words.left_out
+            else "has no rows"
+        )
         raise TraceFileError(f"{path}: {what}")

@@ -59,9 +59,11 @@ def _users(batch: Batch) -> pl.Series:
     if rounds is None:
         return user
     text = pl.Series(batch.rows.texts(*rounds), dtype=pl.String)
-    return pl.DataFrame({"u": user, "r": text}).select(
-        pl.when(pl.col("r").is_null()).then(pl.col("u")).otherwise(pl.format("{}#{}", "u", "r"))
-    ).to_series()
+    return (
+        pl.DataFrame({"u": user, "r": text})
+        .select(pl.when(pl.col("r").is_null()).then(pl.col("u")).otherwise(pl.format("{}#{}", "u", "r")))
+        .to_series()
+    )
 
 
 def _durations(batch: Batch, time: Floats) -> Floats:
@@ -72,5 +74,7 @@ def _durations(batch: Batch, time: Floats) -> Floats:
     known = ended[1].is_not_null().to_numpy()
     seconds = np.full(time.size, np.nan)
     rows = type(batch.rows)(batch.rows.name, batch.rows.row[known])
-    seconds[known] = np.maximum(rows.times("completed_at", ended[1].filter(pl.Series(known))) - time[known], 0.0)
+    seconds[known] = np.maximum(
+        rows.times("completed_at", ended[1].filter(pl.Series(known))) - time[known], 0.0
+    )
     return seconds
