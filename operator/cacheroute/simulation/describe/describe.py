@@ -55,7 +55,7 @@ class Description:
             self._sessions,
             self._blocks,
         ):
-            one.add(part)  # type: ignore[attr-defined]  # all of them have it
+            one.add(part)
 
     def _add_lengths(self, part: Requests) -> None:
         self._lengths["prompt"].add(part.prompt)

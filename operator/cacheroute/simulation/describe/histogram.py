@@ -60,7 +60,8 @@ class Histogram:
 
 def _bins(values: NDArray[np.int64]) -> NDArray[np.int64]:
     doublings = np.maximum(np.frexp(values.astype(np.float64))[1].astype(np.int64) - _EXACT_BITS, 0)
-    return doublings * _HALF + (values >> doublings)
+    bins: NDArray[np.int64] = doublings * _HALF + (values >> doublings)
+    return bins
 
 
 def _number(at: int) -> float:

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from cacheroute.simulation.describe.gaps import known
 from cacheroute.simulation.describe.sums import Sums
 from cacheroute.simulation.traces.requests import Requests, Runs
-from cacheroute.simulation.traces.seen import Seen
 from cacheroute.simulation.traces.trace import UNKNOWN
 
 _BINS = 100
@@ -91,28 +90,32 @@ class SessionFigures:
     """Turns of sessions, and how much of a prompt the turn before has left behind."""
 
     def __init__(self) -> None:
-        self._seen = Seen()
+        self._turns = Sums()
         self._prompt = self._prefix = 0.0
 
     def add(self, part: Requests) -> None:
         """Take note of the next requests."""
         own = part.session != UNKNOWN
-        self._seen.add(part.session[own], part.time[own], np.zeros(int(own.sum()), dtype=np.int64))
+        self._turns.add(part.turn[own])
         self._prompt += float(part.prompt[own].sum())
         self._prefix += float(part.prefix[own].sum())
 
     def document(self) -> dict[str, Any] | None:
         """Return the figures, None where there are no sessions."""
-        turns = self._seen.count
-        if not turns.size:
+        reached = self._turns.upto(self._turns.size + 1)
+        sessions = float(reached[0])
+        if not sessions:
             return None
-        p50, p90, p99 = np.quantile(turns, (0.5, 0.9, 0.99), method="inverted_cdf")
+        ended = np.cumsum(reached[:-1] - reached[1:])
+        p50, p90, p99 = (
+            int(np.searchsorted(ended, share * sessions - 1e-9)) + 1 for share in (0.5, 0.9, 0.99)
+        )
         return {
-            "count": int(turns.size),
-            "not_followed_requests": self._seen.missed,
-            "single_turn_share": float((turns == 1).mean()),
+            "count": int(sessions),
+            "single_turn_share": float(ended[0] / sessions),
             "turns": {
-                "mean": float(turns.mean()), "p50": int(p50), "p90": int(p90), "p99": int(p99), "max": int(turns.max()),
+                "mean": float(reached.sum() / sessions), "p50": p50, "p90": p90, "p99": p99,
+                "max": int(np.flatnonzero(reached)[-1]) + 1,
             },
             "structural_reuse_ratio": self._prefix / self._prompt,
         }  # fmt: skip
@@ -162,4 +165,5 @@ def _leading(old: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.i
     """Return how many blocks at the start of each request are old."""
     ends = np.append(np.flatnonzero(~old), old.size)
     first_new = ends[np.searchsorted(ends, offsets[:-1])]
-    return np.minimum(first_new, offsets[1:]) - offsets[:-1]
+    leading: NDArray[np.int64] = np.minimum(first_new, offsets[1:]) - offsets[:-1]
+    return leading

@@ -1,6 +1,6 @@
 """A description as names and values for people: the same lines in the terminal and on the page."""
 
-import datetime
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
@@ -170,4 +170,4 @@ def _seconds(seconds: float) -> str:
 
 
 def _moment(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

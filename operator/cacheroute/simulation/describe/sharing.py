@@ -14,6 +14,7 @@ OVERLAP = 0.01
 MOST_MODELS = 2_000
 _MOST_SPANS = 1 << 18
 _MOST_KEPT = 16_000_000
+_MOST_WAITING = 1_000_000
 _MINUTE = 60.0
 Ints = NDArray[np.int64]
 
@@ -39,7 +40,7 @@ class Sharing:
         new = np.unique(part.model[known].astype(np.int64) * _MOST_SPANS + minute // self._minutes)
         self._new.append(new)
         self._waiting += new.size
-        if self._waiting > 1_000_000:
+        if self._waiting > _MOST_WAITING:
             self._merge()
             while self._kept.size > _MOST_KEPT:
                 self._coarsen()
@@ -84,7 +85,8 @@ class Sharing:
 def _all_of_tail(requests: NDArray[np.float64]) -> Ints:
     order = np.argsort(requests, kind="stable")
     order = order[requests[order] > 0]
-    return order[np.cumsum(requests[order]) <= TAIL * requests.sum()]
+    tail: Ints = order[np.cumsum(requests[order]) <= TAIL * requests.sum()]
+    return tail
 
 
 def _tail(requests: NDArray[np.float64]) -> Ints:

@@ -21,6 +21,11 @@ class Sums:
             self._values = np.concatenate((self._values, np.zeros(2 * high - self._values.size)))
         self._values[low:high] += np.bincount(at - low, amount)
 
+    @property
+    def size(self) -> int:
+        """One more than the largest number that was added to, at least."""
+        return self._values.size
+
     def upto(self, size: int) -> NDArray[np.float64]:
         """Return float64[size]."""
         return np.concatenate((self._values, np.zeros(max(size - self._values.size, 0))))[:size]

@@ -80,7 +80,8 @@ class Volume:
 def _by_day(hours: NDArray[np.float64], offset: int) -> NDArray[np.float64]:
     """Sum hours to days; the first hour is the ``offset``-th of its day."""
     padded = np.concatenate((np.zeros(offset), hours, np.zeros(-(offset + hours.size) % 24)))
-    return padded.reshape(-1, 24).sum(axis=1)
+    days: NDArray[np.float64] = padded.reshape(-1, 24).sum(axis=1)
+    return days
 
 
 def _whole(columns: dict[str, NDArray[np.float64]]) -> dict[str, list[int]]:

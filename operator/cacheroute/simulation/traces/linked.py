@@ -28,16 +28,15 @@ def linked(parts: Iterator[Requests]) -> Iterator[Requests]:
             kind = (part.endpoint.astype(np.int64) + 1) * _MODELS + part.model
             found = linker.link(part.key.astype(np.int64), kind, part.prompt, part.output)
             keyed = part.key != UNKNOWN
-            yield part.linked(np.where(keyed, found.session, UNKNOWN), found.prefix)
+            yield part.linked(np.where(keyed, found.session, UNKNOWN), found.turn, found.prefix)
         else:
             yield part
 
 
 def _followed(part: Requests, seen: Seen) -> Requests:
     named = part.session != UNKNOWN
-    prefix = np.zeros(part.size, dtype=np.int64)
+    turn, prefix = np.zeros((2, part.size), dtype=np.int64)
     left = (part.prompt + part.output)[named]
-    prefix[named] = np.minimum(
-        seen.add(part.session[named], part.time[named], left).carried, part.prompt[named]
-    )
-    return part.linked(part.session, prefix)
+    known = seen.add(part.session[named], part.time[named], left)
+    turn[named], prefix[named] = known.nth, np.minimum(known.carried, part.prompt[named])
+    return part.linked(part.session, turn, prefix)

@@ -95,7 +95,7 @@ class _Rows:
 
     def lazy(self) -> pl.LazyFrame:
         """Return the rows, read when they are wanted."""
-        return register_io_source(self._frames, schema=self._schema)  # type: ignore[arg-type]  # dtypes may be classes
+        return register_io_source(self._frames, schema=self._schema)
 
     def _frames(
         self, columns: list[str] | None, _predicate: pl.Expr | None, _rows: int | None, _batch: int | None

@@ -52,6 +52,7 @@ class Requests:
         model: int32[N], number of the model's name, or UNKNOWN.
         endpoint: int32[N], number of the API endpoint's name, or UNKNOWN.
         session: int64[N], equal within a conversation, or UNKNOWN.
+        turn: int64[N], place in the session, from 0.
         prefix: int64[N], tokens of the prompt that the session's turn before left behind; 0 for its first.
         duration: float64[N], seconds, or NaN.
         ttft: float64[N], seconds, or NaN.
@@ -67,6 +68,7 @@ class Requests:
     model: NDArray[np.int32]
     endpoint: NDArray[np.int32]
     session: NDArray[np.int64]
+    turn: NDArray[np.int64]
     prefix: NDArray[np.int64]
     duration: NDArray[np.float64]
     ttft: NDArray[np.float64]
@@ -84,9 +86,11 @@ class Requests:
         picked = {name: getattr(self, name)[order] for name in COLUMNS}
         return Requests(**picked, runs=self.runs.take(order) if self.runs else None)
 
-    def linked(self, session: NDArray[np.int64], prefix: NDArray[np.int64]) -> "Requests":
+    def linked(
+        self, session: NDArray[np.int64], turn: NDArray[np.int64], prefix: NDArray[np.int64]
+    ) -> "Requests":
         """Return the same requests with their sessions."""
-        return replace(self, session=session, prefix=prefix)
+        return replace(self, session=session, turn=turn, prefix=prefix)
 
 
 COLUMNS = tuple(one.name for one in fields(Requests) if one.name != "runs")

@@ -67,9 +67,8 @@ class Linker:
             output: int64[N], output tokens.
         """
         self._grow(int(user.max(initial=UNKNOWN)) + 1)
-        result = Sessions(
-            *(np.full(user.size, UNKNOWN) for _ in range(3)), np.zeros(user.size, dtype=np.int64)
-        )
+        session, turn, parent = np.full((3, user.size), UNKNOWN)
+        result = Sessions(session, turn, parent, np.zeros(user.size, dtype=np.int64))
         _link(user, kind, prompt, output, self._recent, result)
         return result
 
@@ -77,8 +76,8 @@ class Linker:
         known = self._recent.seen.size
         if users > known:
             more = _empty(max(users, 2 * known) - known, self._recent.total)
-            grown = (np.concatenate(pair) for pair in zip(self._recent[:-1], more[:-1], strict=True))
-            self._recent = _Recent(*grown, self._recent.total)
+            pairs = zip(self._recent[:-1], more[:-1], strict=True)
+            self._recent = _Recent._make([*map(np.concatenate, pairs), self._recent.total])
 
 
 def reconstruct(
@@ -94,8 +93,8 @@ def reconstruct(
 
 
 def _empty(users: int, total: NDArray[np.int64]) -> _Recent:
-    columns = (np.full((users, WINDOW), UNKNOWN) for _ in range(5))
-    return _Recent(*columns, np.zeros(users, dtype=np.int64), total)
+    number, kind, tokens, session, turn = (np.full((users, WINDOW), UNKNOWN) for _ in range(5))
+    return _Recent(number, kind, tokens, session, turn, np.zeros(users, dtype=np.int64), total)
 
 
 @compiled

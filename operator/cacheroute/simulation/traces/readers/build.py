@@ -61,6 +61,7 @@ def requests(rows: Rows, columns: Columns, words: Vocabulary) -> Requests:
         model=_numbers(rows, columns.model, words.models, size),
         endpoint=_numbers(rows, columns.endpoint, words.endpoints, size),
         session=np.full(size, UNKNOWN) if columns.session is None else columns.session,
+        turn=np.zeros(size, dtype=np.int64),
         prefix=np.zeros(size, dtype=np.int64),
         duration=_seconds(rows, columns.duration, size, columns.units[0]),
         ttft=_seconds(rows, columns.ttft, size, columns.units[1]),

@@ -1,6 +1,6 @@
 """Values of a file as checked arrays."""
 
-import datetime
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +22,8 @@ LAST_TIME = 32_503_680_000.0
 """The year 3000."""
 _ABSENT = ("", "-")
 """Texts that logs write where there is no value."""
+_SHOWN = 40
+"""Characters of a wrong value in a message."""
 _NUMBERS = {int, float, type(None)}
 
 
@@ -174,18 +176,19 @@ def _float(value: float | str) -> float | None:
 def _moment(text: str) -> float | None:
     """Read ISO 8601, or a number."""
     try:
-        moment = datetime.datetime.fromisoformat(text)
+        moment = dt.datetime.fromisoformat(text)
     except ValueError:
         return _float(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
 
 
 def _units(numbers: Floats) -> Floats:
     """Return how many of the unit of a time since the epoch are one second: it is after 1973 in any unit."""
     thousands = np.floor(np.log10(np.maximum(numbers, 1.0)) - 8) // 3
-    return 1000.0 ** np.clip(np.nan_to_num(thousands), 0, 3)
+    units: Floats = 1000.0 ** np.clip(np.nan_to_num(thousands), 0, 3)
+    return units
 
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}..."
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

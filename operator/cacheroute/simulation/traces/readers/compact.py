@@ -56,4 +56,5 @@ def _sessions(batch: Batch) -> NDArray[np.int64] | None:
         return None
     if column[1].dtype != pl.Int64:
         raise TraceFileError(f"{batch.rows.name}: session: must be whole numbers, it is {column[1].dtype}")
-    return np.maximum(column[1].fill_null(UNKNOWN).to_numpy(), UNKNOWN)
+    numbers: NDArray[np.int64] = np.maximum(column[1].fill_null(UNKNOWN).to_numpy(), UNKNOWN)
+    return numbers

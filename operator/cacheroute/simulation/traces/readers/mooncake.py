@@ -32,9 +32,13 @@ def read_mooncake(path: str, options: ReadOptions, words: Vocabulary) -> Iterato
 
 
 def _runs(rows: Rows, lists: list[object]) -> Runs:
-    for at, ids in enumerate(lists):
-        if not isinstance(ids, list) or not all(type(one) is int and 0 <= one < _MAX_ID for one in ids):
+    offsets, ids = [0], []
+    for at, one in enumerate(lists):
+        if not isinstance(one, list) or not all(
+            type(number) is int and 0 <= number < _MAX_ID for number in one
+        ):
             raise rows.complaint(at, _IDS, "must be a list of whole numbers from 0 to 2^48")
-    ids = np.array([one for one_list in lists for one in one_list], dtype=np.int64)  # type: ignore[attr-defined]  # checked
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in lists], dtype=np.int64)))  # type: ignore[arg-type]  # checked
-    return Runs(offsets, ids, np.ones_like(ids))
+        ids += one
+        offsets.append(len(ids))
+    start = np.array(ids, dtype=np.int64)
+    return Runs(np.array(offsets, dtype=np.int64), start, np.ones_like(start))
