@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cacheroute.simulation.traces.sessions import WINDOW, reconstruct
+from cacheroute.simulation.traces.sessions import WINDOW, Linker, reconstruct
 from cacheroute.simulation.traces.trace import UNKNOWN
 
 SAMPLES = {
@@ -62,3 +62,20 @@ def test_the_tightest_of_the_last_ten_is_taken(rows: list[tuple[int, int, int, i
             assert rows[mine][2] + rows[mine][3] == rows[parent][2] + rows[parent][3]
             assert found.session[b] == found.session[mine]
             assert found.turn[b] == found.turn[mine] + 1
+
+
+def test_part_by_part_is_the_same_as_at_once() -> None:
+    random = np.random.default_rng(3)
+    user, kind = random.integers(0, 40, 2_000), random.integers(0, 2, 2_000)
+    prompt, output = random.integers(1, 5_000, 2_000), random.integers(0, 50, 2_000)
+    whole = reconstruct(user, kind, prompt, output)
+    linker = Linker()
+    parts = [
+        linker.link(*(column[at : at + 300] for column in (user, kind, prompt, output)))
+        for at in range(0, 2_000, 300)
+    ]
+    for column in whole._fields:
+        joined = np.concatenate([getattr(part, column) for part in parts])
+        assert np.array_equal(joined, getattr(whole, column)), column
+    tied = whole.parent != UNKNOWN
+    assert np.array_equal(whole.prefix[tied], (prompt + output)[whole.parent[tied]])

@@ -45,7 +45,7 @@ class Hits:
 
     def document(self) -> dict[str, Any] | None:
         """Return the figures, None where no cached tokens are known."""
-        count = self._moments[0]
+        count = float(self._moments[0])
         if not count:
             return None
         middle = 1 - (self._low + self._high) / count

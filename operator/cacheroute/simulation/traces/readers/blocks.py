@@ -62,7 +62,7 @@ def _counts(lists: pl.Series) -> NDArray[np.int64]:
 
 
 def _flat(batch: Batch, lists: pl.Series) -> NDArray[np.int64]:
-    values = lists.filter(lists.list.len() > 0).explode()
+    values = lists.filter(lists.list.len() > 0).explode(empty_as_null=False)
     if values.null_count():
         raise TraceFileError(
             f"{batch.rows.name}:{batch.rows.row[0]}: {lists.name}: an entry is missing at or after this row"

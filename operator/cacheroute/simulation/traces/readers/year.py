@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from cacheroute.simulation.traces.readers.build import Columns, Vocabulary, requests
-from cacheroute.simulation.traces.readers.columns import Floats
+from cacheroute.simulation.traces.readers.columns import Floats, Rows
 from cacheroute.simulation.traces.readers.options import ReadOptions
 from cacheroute.simulation.traces.readers.parquet import Batch, batches
 from cacheroute.simulation.traces.requests import Requests
@@ -26,7 +26,7 @@ def read_year(path: str, options: ReadOptions, words: Vocabulary) -> Iterator[Re
         TraceFileError: the file cannot be used.
     """
     for whole in batches(path, (*COLUMNS, *_MORE), len(COLUMNS), options):
-        batch = _of_functions(whole)
+        batch = _with_text(whole)
         words.left_out += whole.frame.height - batch.frame.height
         time = batch.rows.times("started_at", batch.frame["started_at"])
         columns = Columns(
@@ -39,16 +39,16 @@ def read_year(path: str, options: ReadOptions, words: Vocabulary) -> Iterator[Re
             key=("user_id", _users(batch)),
             model=batch.column("chute_id"),
             endpoint=batch.column("function_name"),
-            optional=True,
         )
         yield requests(batch.rows, columns, words)
 
 
-def _of_functions(batch: Batch) -> Batch:
+def _with_text(batch: Batch) -> Batch:
+    """Leave out other functions, and requests without prompt tokens."""
     names = pl.Series(batch.rows.texts(*batch.column("function_name")), dtype=pl.String)
-    kept = names.is_in(FUNCTIONS).fill_null(value=False)
+    kept = names.is_in(FUNCTIONS).fill_null(value=False) & batch.frame["it"].is_not_null()
     chosen = Batch(batch.rows.name, 0, batch.frame.filter(kept))
-    chosen.rows = type(batch.rows)(batch.rows.name, batch.rows.row[kept.to_numpy()])
+    chosen.rows = Rows(batch.rows.name, batch.rows.row[kept.to_numpy()])
     return chosen
 
 
@@ -73,7 +73,7 @@ def _durations(batch: Batch, time: Floats) -> Floats:
         return np.full(time.size, np.nan)
     known = ended[1].is_not_null().to_numpy()
     seconds = np.full(time.size, np.nan)
-    rows = type(batch.rows)(batch.rows.name, batch.rows.row[known])
+    rows = Rows(batch.rows.name, batch.rows.row[known])
     seconds[known] = np.maximum(
         rows.times("completed_at", ended[1].filter(pl.Series(known))) - time[known], 0.0
     )
