@@ -77,7 +77,8 @@ def write_trace(reading: Reading, path: Path) -> None:
         known["block_size"] = str(reading.block)
     rows = _Rows(reading)
     try:
-        rows.lazy().sink_parquet(temporary, row_group_size=_ROW_GROUP, metadata=known)
+        with temporary.open("wb") as file:  # by its name, polars would make it even after an error was raised
+            rows.lazy().sink_parquet(file, row_group_size=_ROW_GROUP, metadata=known)
         temporary.replace(path)
     except (PolarsError, OSError) as error:
         raise rows.wrong or TraceFileError(f"{path}: cannot be written: {error}") from error
