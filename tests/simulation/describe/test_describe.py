@@ -72,6 +72,10 @@ def test_volumes(found: dict[str, Any], trace: Trace) -> None:
         for column, amount in (("requests", None), ("prompt_tokens", trace.prompt)):
             assert found["volume"][name][column] == np.bincount(at, amount).astype(int).tolist()
         assert found["volume"][name]["first"] == time[0] // seconds * seconds
+    day = (time // 86_400 - time[0] // 86_400).astype(int)
+    for column, number in (("keys", trace.key), ("models", trace.model)):
+        active = [np.unique(number[day == one]).size for one in range(day.max() + 1)]
+        assert found["volume"]["by_day"][column] == active
     months = pl.Series(time * 1e6).cast(pl.Int64).cast(pl.Datetime("us")).dt.strftime("%Y-%m")
     counted = dict(zip(*np.unique(months.to_numpy(), return_counts=True), strict=True))
     assert {one["month"]: one["requests"] for one in found["volume"]["by_month"]} == counted

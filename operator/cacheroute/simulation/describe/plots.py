@@ -53,9 +53,10 @@ def _volume(axes: Axes, document: Document, names: tuple[str, ...], unit: str) -
         axes.plot(series[name], drawstyle="steps-mid", label=name.replace("_", " "), linewidth=1.2)
     what = "day" if by_day else "hour"
     axes.set(xlabel=f"{what} of the trace", ylabel=f"{unit} per {what}")
-    axes.set_ylim(bottom=0)
-    if len(names) > 1:
-        axes.set_yscale("symlog", linthresh=1)
+    if len(names) == 1:
+        axes.set_ylim(bottom=0)
+    else:
+        axes.set_yscale("log", nonpositive="clip")
         axes.legend(frameon=False)
 
 

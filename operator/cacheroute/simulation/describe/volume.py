@@ -25,6 +25,7 @@ class Volume:
         self._calendar = calendar
         self._origin = 0
         self._sums = {name: Sums() for name in ("requests", "prompt_tokens", "output_tokens")}
+        self._active = {name: Active() for name in ("keys", "models")}
         self._months: dict[str, tuple[Histogram, Histogram]] = {}
         self.first = self.last = float("nan")
 
@@ -41,6 +42,9 @@ class Volume:
             ("output_tokens", part.output),
         ):
             self._sums[name].add(hour, amount)
+        day = (part.time // DAY).astype(np.int64) - self._origin // 24
+        self._active["keys"].add(part.key, day)
+        self._active["models"].add(part.model, day)
         month = self._month(part.time)
         for one in np.unique(month)[:_PERIODS]:
             prompt, output = self._months.setdefault(self._name(int(one)), (Histogram(), Histogram()))
@@ -53,9 +57,10 @@ class Volume:
         by_hour = {name: sums.upto(hours) for name, sums in self._sums.items()}
         offset = self._origin % 24
         by_day = {name: _by_day(values, offset) for name, values in by_hour.items()}
+        active = {name: one.days.upto(by_day["requests"].size) for name, one in self._active.items()}
         return {
             "by_hour": {"first": self._origin * HOUR, **_whole(by_hour)},
-            "by_day": {"first": self._origin // 24 * DAY, **_whole(by_day)},
+            "by_day": {"first": self._origin // 24 * DAY, **_whole(by_day | active)},
             "busiest_hour_over_mean": _ratio(by_hour["requests"], self.last - self.first),
             "by_month": [
                 {
@@ -75,6 +80,27 @@ class Volume:
 
     def _name(self, month: int) -> str:
         return str(np.datetime64(month, "M")) if self._calendar else f"days {month * 30}-{month * 30 + 29}"
+
+
+class Active:
+    """How many of a kind had requests on each day."""
+
+    def __init__(self) -> None:
+        self.days = Sums()
+        self._last = np.full(64, -1)
+
+    def add(self, number: NDArray[np.int32], day: NDArray[np.int64]) -> None:
+        """Take note of the next requests, by time; numbers below 0 are not known."""
+        known = number >= 0
+        if not known.any():
+            return
+        pairs = np.unique(np.stack((day[known], number[known].astype(np.int64))), axis=1)
+        most = int(pairs[1].max()) + 1
+        if most > self._last.size:
+            self._last = np.concatenate((self._last, np.full(2 * most - self._last.size, -1)))
+        new_day, new = pairs[:, self._last[pairs[1]] != pairs[0]]
+        self.days.add(new_day)
+        self._last[new] = new_day
 
 
 def _by_day(hours: NDArray[np.float64], offset: int) -> NDArray[np.float64]:

@@ -34,6 +34,7 @@ def in_order(
         count += part.size
         if count > held:
             everything = _sorted(waiting)
+            waiting.clear()
             yield from _cut(everything, 0, count // 2)
             given = float(everything.time[count // 2 - 1])
             waiting = [everything.take(np.arange(count // 2, count))]
