@@ -54,8 +54,11 @@ class Envoy:
         return self.stream.synced
 
     def ack(self, type_url: str, error: str = "") -> None:
+        self.answer(type_url, error)
+
+    def answer(self, type_url: str, error: str) -> tuple[Resource, ...]:
         nonce = [push.nonce for push in self.sent if push.type_url == type_url][-1]
-        self.stream.ask(Ask(type_url, nonce=nonce, error=error))
+        return self.stream.ask(Ask(type_url, nonce=nonce, error=error))
 
 
 @pytest.fixture
@@ -187,6 +190,27 @@ def test_a_rejected_version_is_not_sent_again(envoy: Envoy) -> None:
     assert envoy.poll() == [("RouteConfiguration", ("r",), ())]
     envoy.ack(ROUTES)
     assert envoy.synced()
+
+
+def test_a_good_resource_of_a_rejected_response_is_accepted_by_itself(envoy: Envoy) -> None:
+    """A rejection does not say which one it means; what is good reaches the proxy, only the bad one is rejected."""
+    envoy.stream.offer(
+        snapshot(
+            clusters={"a": "2", "b": "bad", "c": "1"},
+            endpoints={"a": "1", "b": "1", "c": "1"},
+            listeners={"l": "1"},
+            routes={"r": "1"},
+        )
+    )
+    assert envoy.poll()[0] == ("Cluster", ("a", "b", "c"), ())
+    assert envoy.answer(CLUSTERS, error="b: no such thing") == ()
+    rejected: list[Resource] = []
+    for name in "abc":
+        assert ("Cluster", (name,), ()) in envoy.poll()
+        answered = envoy.answer(CLUSTERS, error="no such thing" if name == "b" else "")
+        rejected += answered if name == "b" else ()
+    assert [one.name for one in rejected] == ["b"]
+    assert [one for one in envoy.poll() if one[0] == "Cluster"] == []
 
 
 def test_going_back_from_a_rejected_version_needs_nothing(envoy: Envoy) -> None:

@@ -68,7 +68,11 @@ class SubscriptionError(Exception):
 
 @dataclass(slots=True)
 class _Subscription:
-    """The state of one type: what the proxy has (``known``), what it must be answered (``owed``)."""
+    """The state of one type: what the proxy has (``known``), what it must be answered (``owed``).
+
+    A rejection does not say which resource of a response it means. Those of a rejected response are sent one at a time
+    (``apart``), so that a good one is not held to be bad.
+    """
 
     wildcard: bool = False
     unanswered: bool = True
@@ -76,6 +80,7 @@ class _Subscription:
     owed: set[str] = field(default_factory=set)
     known: dict[str, str] = field(default_factory=dict)
     rejected: dict[str, str] = field(default_factory=dict)
+    apart: set[str] = field(default_factory=set)
     pending: Push | None = None
 
     def wants(self, name: str) -> bool:
@@ -88,6 +93,11 @@ class _Subscription:
             due = name in self.owed or self.known.get(name) != one.version
             if due and self.rejected.get(name) != one.version:
                 yield one
+
+    def next_response(self, offered: Mapping[str, Resource]) -> tuple[Resource, ...]:
+        """Return what to send next of what changed: all that may come together, else one that comes alone."""
+        changed = tuple(self.changed(offered))
+        return tuple(one for one in changed if one.name not in self.apart) or changed[:1]
 
     def gone(self, offered: Mapping[str, Resource]) -> set[str]:
         """Return what the proxy has and should not have any more."""
@@ -129,7 +139,8 @@ class Stream:
         """Take note of a request: an ACK, a NACK, a change of subscriptions, or several of them at once.
 
         Returns:
-            The resources of the response that it answers: accepted, or where ``ask.error`` says so rejected.
+            The resources of the response that it answers: accepted, or where ``ask.error`` says so rejected. None of
+            a rejected response of several: which one is meant is known when they have been sent one at a time.
 
         Raises:
             SubscriptionError: it asks for more than an Envoy does.
@@ -145,6 +156,9 @@ class Stream:
         self._subscribe(state, ask)
         pending = state.pending
         if pending is None or pending.nonce != ask.nonce:
+            return ()
+        if ask.error and len(pending.resources) > 1:
+            self._separate(state, pending)
             return ()
         self._answered(state, pending, rejected=bool(ask.error))
         return pending.resources
@@ -240,9 +254,17 @@ class Stream:
                 state.known.pop(name, None)
 
     @staticmethod
+    def _separate(state: _Subscription, pending: Push) -> None:
+        state.pending = None
+        names = {one.name for one in pending.resources if state.wants(one.name)}
+        state.apart |= names
+        state.owed |= names & state.names
+
+    @staticmethod
     def _answered(state: _Subscription, pending: Push, *, rejected: bool) -> None:
         state.pending = None
         versions = {one.name: one.version for one in pending.resources if state.wants(one.name)}
+        state.apart.difference_update(versions)
         if rejected:
             state.rejected.update(versions)
             return
@@ -258,10 +280,8 @@ class Stream:
             if state is None or state.pending is not None or self._offered is None:
                 continue
             offered = self._wanted(kind)
-            changed, absent = (
-                tuple(state.changed(offered)),
-                self._not_withheld(kind, state.never_there(offered)),
-            )
+            changed = state.next_response(offered)
+            absent = self._not_withheld(kind, state.never_there(offered))
             if changed or absent or (state.unanswered and not self._offered.withholds_some(kind)):
                 yield self._push(kind, state, changed, absent, now)
                 if kind == CLUSTERS:
