@@ -5,7 +5,7 @@ SOURCES := operator tests e2e benchmarks scripts
 export PYTHONDONTWRITEBYTECODE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-drift test unit e2e e2e-vllm check format bench bench-gateway plots docs lock lock-vllm clean
+.PHONY: help setup demo demo-drift test unit e2e e2e-vllm check format bench bench-gateway plots paper calibrate docs lock lock-vllm clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,12 @@ bench-gateway: .venv/.stamp ## Measure the gateway on the real Envoy; BENCH=--qu
 
 plots: .venv/.stamp ## Draw the pictures of docs/ from the last `make bench`
 	@$(BIN)/python -m scripts.plots
+
+paper: .venv/.stamp ## Simulate the paper's tables and more, write docs/results.md; PAPER=--quick (seconds), PAPER='--only T1 T4'
+	@$(BIN)/python -m scripts.paper $(PAPER)
+
+calibrate: .venv/.stamp ## Fit the simulated fleet to the two knees of the paper's table 1 again
+	@$(BIN)/python -m scripts.calibrate
 
 docs: .venv/.stamp ## Generate the CRD and the reference pages
 	@$(BIN)/python -m scripts.generate

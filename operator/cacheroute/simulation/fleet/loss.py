@@ -20,11 +20,13 @@ class Loss:
         time: when, seconds of the trace's clock.
         destination: which.
         seconds: until the replacement takes requests.
+        notice: how long before that it takes no new requests, as a pod that drains does, seconds.
     """
 
     time: float
     destination: int
     seconds: float
+    notice: float = 0.0
 
 
 def lose(policy: Policy, memory: Memory, view: View, state: State, r: int, now: float) -> None:

@@ -48,8 +48,9 @@ class FleetSettings:
 
 class _Kind(IntEnum):
     PLAN = 0
-    LOST = 1
-    JOINED = 2
+    DRAINED = 1
+    LOST = 2
+    JOINED = 3
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,18 +60,26 @@ class _Event:
     destination: int = 0
 
 
-def simulate(work: Work, settings: FleetSettings) -> Done:
+def simulate(work: Work, settings: FleetSettings, before: NDArray[np.float64] | None = None) -> Done:
     """Return what became of each request once all are answered; equal arguments give equal results to the bit.
+
+    Args:
+        work: the requests.
+        settings: the fleet and who routes.
+        before: float64[K], rates measured before the first request, requests/s: with them there is a plan from the
+            start. Without, requests are routed as cold ones until the first interval is over.
 
     Raises:
         SimulationError: a setting is out of range, or a request does not fit into an engine.
     """
     _check(work, settings)
-    keys = int(work.key.max()) + 1 if work.key.size else 0
+    keys = max(int(work.key.max()) + 1 if work.key.size else 0, before.size if before is not None else 0)
     fleet = view(np.full(settings.destinations, settings.limits.tokens, dtype=np.int64))
     made = state(work, settings.destinations, settings.limits, timing(settings.costs, settings.overheads))
     known = memory(settings.destinations, keys, settings.seed, _costs(settings))
     plans = Plans(settings.plan, settings.destinations) if settings.plan else None
+    if plans is not None and before is not None:
+        known = plans.replan(known, before, fleet.up)
     begin = 0
     for event in _events(work, settings):
         end = int(np.searchsorted(work.arrival, event.time))
@@ -79,6 +88,8 @@ def simulate(work: Work, settings: FleetSettings) -> Done:
         begin = end
         if event.kind is _Kind.PLAN and plans is not None and settings.plan is not None:
             known = plans.replan(known, _rates(work, event.time, settings.plan, keys), fleet.up)
+        elif event.kind is _Kind.DRAINED:
+            fleet.up[event.destination] = False
         elif event.kind is _Kind.LOST:
             lose(settings.policy, known, fleet, made, event.destination, event.time)
         elif event.kind is _Kind.JOINED:
@@ -120,6 +131,7 @@ def _events(work: Work, settings: FleetSettings) -> Iterator[_Event]:
         interval = settings.plan.interval_seconds
         events += [_Event(n * interval, _Kind.PLAN) for n in range(1, int(last / interval) + 1)]
     for loss in settings.losses:
+        events.append(_Event(loss.time - loss.notice, _Kind.DRAINED, loss.destination))
         events.append(_Event(loss.time, _Kind.LOST, loss.destination))
         events.append(_Event(loss.time + loss.seconds, _Kind.JOINED, loss.destination))
     yield from sorted(event for event in events if event.time <= last)

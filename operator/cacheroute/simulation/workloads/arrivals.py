@@ -12,6 +12,8 @@ class Arrivals(StrEnum):
     POISSON = "poisson"
     GAMMA = "gamma"
     """Gaps of a gamma distribution with a given coefficient of variation."""
+    BOOTSTRAP = "bootstrap"
+    """Blocks of a measured series of gaps; see ``resampled``."""
 
 
 def arrivals(

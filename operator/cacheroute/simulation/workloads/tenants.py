@@ -57,8 +57,18 @@ def tenants(
         random: where chance comes from.
         block: tokens in a block.
     """
+    return requests_of(arrival, random.choice(shares.size, arrival.size, p=shares), prompts, random, block)
+
+
+def requests_of(
+    arrival: NDArray[np.float64],
+    key: NDArray[np.int64],
+    prompts: Prompts,
+    random: np.random.Generator,
+    block: int = 16,
+) -> Work:
+    """Return requests of these keys, int64[N]."""
     size = arrival.size
-    key = random.choice(shares.size, size, p=shares)
     document = random.integers(0, prompts.documents, size)
     output = random.geometric(1.0 / prompts.output, size)
     lengths = -(-(prompts.tokens + output) // block)

@@ -1,0 +1,67 @@
+"""`make paper`: simulate every table and write docs/results.md with its pictures; what was computed is kept."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from cacheroute.simulation.errors import SimulationError
+from cacheroute.simulation.experiments.backends import Backend
+from cacheroute.simulation.experiments.progress import progress_bar
+from cacheroute.simulation.experiments.sweep import Workers, sweep
+from cacheroute.simulation.paper.report import Chapter, write_report
+from cacheroute.simulation.paper.studies import studies
+from cacheroute.simulation.paper.study import Study
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+INTERRUPTED = 130
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is asked for."""
+    options = _parser().parse_args(arguments)
+    workers = Workers(options.jobs, Backend(options.backend), options.cluster, BUILD / "simulations")
+    try:
+        chapters = [_run(study, workers) for study in studies(quick=options.quick, only=options.only)]
+    except SimulationError as error:
+        sys.stderr.write(f"paper: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("paper: interrupted; what is done is kept, run it again to go on\n")
+        return INTERRUPTED
+    docs = BUILD / "paper" if options.quick or options.only else ROOT / "docs"
+    write_report(chapters, docs / "results.md", docs / "images")
+    sys.stdout.write(f"written {(docs / 'results.md').relative_to(ROOT)}\n")
+    return 0
+
+
+def _run(study: Study, workers: Workers) -> Chapter:
+    cells = study.cells()
+    with progress_bar(f"{study.name}: {study.title}") as tell:
+        ran = sweep(cells, workers, tell)
+    chapter = Chapter(
+        study, study.section([one.outcome for one in ran]), len(cells), sum(one.seconds for one in ran)
+    )
+    path = BUILD / "paper" / f"{study.name.replace(' ', '-')}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(chapter.section.numbers, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(
+        f"{study.name}: {chapter.simulations} simulations, {chapter.seconds:.0f} s of a processor\n"
+    )
+    sys.stdout.flush()
+    return chapter
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make paper", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="short runs into build/paper: does it work?")
+    parser.add_argument("--only", nargs="*", default=[], help="tables, such as T1 T4, into build/paper")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes; -1: one on each core")
+    parser.add_argument("--backend", choices=[one.value for one in Backend], default=Backend.LOKY.value)
+    parser.add_argument("--cluster", help="address of a Dask or Ray cluster; default: one of this machine")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
