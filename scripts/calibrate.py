@@ -1,7 +1,8 @@
 """`make calibrate`: fit what the paper does not give to table 1, once, and write the numbers with how they were found.
 
-First the sizes of the prompts' parts, to the token hits of Flat-LB and CacheRoute at 100 requests/s; then, with these
-sizes, how much slower a token is computed and how long answers are, to the two capacities at 3.5 s.
+First the sizes of the prompts' parts, to the token hits of Flat-LB and CacheRoute at the steps of the ladder next to
+their capacities; then, with these sizes, how much slower a token is computed and how long answers are, to the two
+capacities at 3.5 s.
 """
 
 import json
@@ -14,11 +15,11 @@ from typing import Any
 
 from cacheroute.simulation.experiments.cell import Cell, with_load, with_seed
 from cacheroute.simulation.experiments.ladder import LADDER_70B, capacity, mean
+from cacheroute.simulation.experiments.policies import with_policy
 from cacheroute.simulation.experiments.progress import progress_bar
 from cacheroute.simulation.experiments.sweep import Workers, sweep
 from cacheroute.simulation.experiments.traffic import Traffic
 from cacheroute.simulation.paper.calibration import NAME, fleet, plan
-from cacheroute.simulation.paper.policies import with_policy
 from cacheroute.simulation.workloads.tenants import Prompts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,13 +30,14 @@ HITS, CAPACITIES = {"flat": 0.641, "cacheroute": 0.932}, {"flat": 42.0, "cachero
 SIZES = [
     Prompts(template, segment, 1200 - template - segment - turn, documents, turn, output=16)
     for template, segment, turn, documents in (
-        (512, 288, 64, 8),
-        (512, 320, 64, 8),
-        (512, 304, 64, 8),
-        (544, 272, 64, 12),
+        (560, 288, 80, 8),
+        (592, 272, 80, 8),
+        (608, 288, 80, 8),
+        (608, 272, 64, 8),
     )
 ]
-SLOWDOWNS, OUTPUTS = (10.0, 10.5, 11.0, 11.5, 12.0), (16, 48, 96)
+SLOWDOWNS, OUTPUTS = (10.5, 11.0, 11.5), (32, 128, 192)
+HIT_LOADS = {"flat": 60.0, "cacheroute": 180.0}
 
 
 def main() -> int:
@@ -59,7 +61,7 @@ def main() -> int:
                 "how": (
                     f"scripts/calibrate.py: 128 keys, 30 engines 70b-fp8, {SEEDS} seeds, {SECONDS:g} s of which the first "
                     f"{WARMUP:g} s are not judged. Sizes: the smallest sum of differences to the paper's token hits of "
-                    "Flat-LB and CacheRoute at 100 requests/s. Slowdown and output: the smallest sum of |log ratio| to "
+                    "Flat-LB and CacheRoute at 60 and 180 requests/s, the steps next to their capacities. Slowdown and output: the smallest sum of |log ratio| to "
                     "the paper's capacities of Flat-LB and CacheRoute at 3.5 s."
                 ),
                 "hits": {name: {"ours": round(hits[name], 4), "paper": HITS[name]} for name in HITS},
@@ -82,7 +84,8 @@ def main() -> int:
 
 def _hits(prompts: Prompts) -> dict[str, float]:
     return {
-        name: mean([one.token_hit for one in _figures(name, 13.0, prompts, (100.0,))]).value for name in HITS
+        name: mean([one.token_hit for one in _figures(name, 12.0, prompts, (load,))]).value
+        for name, load in HIT_LOADS.items()
     }
 
 

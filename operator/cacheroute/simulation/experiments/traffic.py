@@ -136,9 +136,9 @@ def _crowded(traffic: Traffic, shares: Floats, time: float) -> Floats:
     crowd = traffic.crowd
     if crowd is None or not crowd.begin <= time < crowd.begin + crowd.seconds:
         return shares
-    crowded = shares * (1.0 - crowd.head) / shares[:-1].sum()
+    crowded: Floats = shares * (1.0 - crowd.head) / shares[:-1].sum()
     crowded[-1] = crowd.head
-    return crowded / crowded.sum()
+    return crowded
 
 
 def _times(traffic: Traffic, random: np.random.Generator) -> Floats:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from itertools import combinations
 
-from cacheroute.simulation.paper.policies import POLICIES
+from cacheroute.simulation.experiments.policies import POLICIES
 from cacheroute.simulation.paper.study import Agreement
 
 TIE = 0.05

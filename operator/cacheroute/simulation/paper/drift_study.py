@@ -11,11 +11,11 @@ from cacheroute.planning.stable import plan_stable
 from cacheroute.planning.types import Assignment, Demand, Fleet
 from cacheroute.simulation.experiments.cell import Cell, Outcome, with_load
 from cacheroute.simulation.experiments.ladder import mean
+from cacheroute.simulation.experiments.policies import POLICIES, with_policy
 from cacheroute.simulation.experiments.traffic import Drift, Traffic, shares_of
 from cacheroute.simulation.fleet.simulate import FleetSettings
 from cacheroute.simulation.paper.calibration import CAPACITY, WARM, Calibration, plan
 from cacheroute.simulation.paper.ladder_study import with_interval
-from cacheroute.simulation.paper.policies import POLICIES, with_policy
 from cacheroute.simulation.paper.reference import result
 from cacheroute.simulation.paper.study import Section
 from cacheroute.simulation.paper.tables import SECONDS, WARMUP, base

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from cacheroute.simulation.experiments.cell import Cell, Outcome, with_load, with_seed
 from cacheroute.simulation.experiments.ladder import Capacity, Censored, Mean, capacity, mean
+from cacheroute.simulation.experiments.policies import POLICIES, with_policy
 from cacheroute.simulation.fleet.figures import FleetFigures
 from cacheroute.simulation.paper.agreement import agreement
-from cacheroute.simulation.paper.policies import POLICIES, with_policy
 from cacheroute.simulation.paper.reference import Result, result
 from cacheroute.simulation.paper.study import Agreement, Curves, Section
 from cacheroute.simulation.routing.planner import PlanSettings

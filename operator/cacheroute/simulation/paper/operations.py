@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from cacheroute.simulation.experiments.cell import Cell, Outcome, with_load, with_seed
 from cacheroute.simulation.experiments.ladder import Mean, mean
+from cacheroute.simulation.experiments.policies import POLICIES, with_policy
 from cacheroute.simulation.experiments.traffic import Crowd, Drift, Traffic, Whales
 from cacheroute.simulation.fleet.loss import Loss
 from cacheroute.simulation.paper.calibration import CAPACITY, WARM, Calibration
 from cacheroute.simulation.paper.ladder_study import LadderStudy, with_interval
-from cacheroute.simulation.paper.policies import POLICIES, with_policy
 from cacheroute.simulation.paper.study import Section
 from cacheroute.simulation.paper.tables import base
 from cacheroute.simulation.routing.planner import Planner, PlanSettings

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from cacheroute.simulation.experiments.cell import Cell, Outcome
 from cacheroute.simulation.experiments.ladder import LADDER_8B, LADDER_70B
+from cacheroute.simulation.experiments.policies import POLICIES
 from cacheroute.simulation.experiments.traffic import Traffic
 from cacheroute.simulation.paper.calibration import CAPACITY, WARM, Calibration, plan
 from cacheroute.simulation.paper.ladder_study import LadderStudy, Summary, with_censoring, with_interval
-from cacheroute.simulation.paper.policies import POLICIES
 from cacheroute.simulation.paper.study import Agreement, Section
 from cacheroute.simulation.paper.tables import SECONDS, WHALES, base
 

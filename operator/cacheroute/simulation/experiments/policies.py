@@ -52,8 +52,17 @@ def with_policy(fleet: FleetSettings, name: str, plan: PlanSettings) -> FleetSet
     Raises:
         SimulationError: there is no such policy.
     """
+    found = named(name)
+    planned = None if found.planner is None else replace(plan, planner=found.planner)
+    return replace(fleet, policy=found.policy, plan=planned)
+
+
+def named(name: str) -> Named:
+    """Return the policy with that name.
+
+    Raises:
+        SimulationError: there is none.
+    """
     if name not in POLICIES:
         raise SimulationError(f"no policy is called {name!r}; there are {', '.join(POLICIES)}")
-    named = POLICIES[name]
-    planned = None if named.planner is None else replace(plan, planner=named.planner)
-    return replace(fleet, policy=named.policy, plan=planned)
+    return POLICIES[name]
