@@ -113,7 +113,10 @@ class LadderStudy:
         return Section(
             heading=heading,
             rows=[self._row(policy, summaries) for policy in self.policies],
-            statements=[self._ratio_statement(summaries, limit) for limit in self.objectives],
+            statements=[
+                f"Loads {', '.join(f'{load:g}' for load in self.ladder)} requests/s; seeds 0 to {self.seeds - 1}.",
+                *(self._ratio_statement(summaries, limit) for limit in self.objectives),
+            ],
             agreement=self._agreement(summaries) if self.setting else None,
             plots=[self._plot(summaries)],
             numbers={policy: _numbers(one) for policy, one in summaries.items()},

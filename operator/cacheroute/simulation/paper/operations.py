@@ -42,7 +42,7 @@ class OperationsStudy:
     about: str
     cell: Cell
     policies: tuple[str, ...] = RIVALS
-    seeds: int = 3
+    seeds: int = 2
 
     def cells(self) -> list[Cell]:
         """Return the simulations, by policy and seed."""
@@ -110,7 +110,7 @@ def situations(found: Calibration) -> list[OperationsStudy]:
             "a destination is lost every 10 minutes",
             words
             + "Half an hour; the replacement takes requests after 60 s, with empty caches. Requests that had begun are cut and count as failed.",
-            _changed(plain, 1800.0, losses=tuple(Loss(300.0 + 600.0 * n, 7 * n, 60.0) for n in range(3))),
+            _changed(plain, 1200.0, losses=tuple(Loss(300.0 + 600.0 * n, 7 * n, 60.0) for n in range(2))),
         ),
         OperationsStudy(
             "O3",
@@ -156,7 +156,7 @@ def contests(found: Calibration) -> list[LadderStudy]:
 
 def _contest(name: str, title: str, about: str, cell: Cell) -> LadderStudy:
     return LadderStudy(
-        name, title, about, "", cell, REPLANNED, RIVALS, (30, 60, 100, 140, 180, 220), seeds=2, common=100.0
+        name, title, about, "", cell, REPLANNED, RIVALS, (60, 100, 140, 180, 220), seeds=1, common=100.0
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cacheroute.simulation.errors import SimulationError
-from cacheroute.simulation.experiments.cell import Cell
+from cacheroute.simulation.experiments.cell import Cell, with_load
 from cacheroute.simulation.experiments.traffic import Traffic
 from cacheroute.simulation.paper.calibration import calibration
 from cacheroute.simulation.paper.drift_study import DriftStudy, table_12
@@ -60,7 +60,7 @@ def small(study: Study) -> Study:
                 study, parts=tuple((label, _small_ladder(part)) for label, part in study.parts[:2])
             )
         case DriftStudy():
-            return replace(study, seeds=1)
+            return replace(study, cell=with_load(study.cell, 10.0), seeds=1)
         case OperationsStudy():
             return replace(study, cell=_short(study.cell), seeds=1)
     return study

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cacheroute.simulation.experiments.cell import Cell, Outcome
-from cacheroute.simulation.experiments.ladder import LADDER_8B, LADDER_70B
+from cacheroute.simulation.experiments.ladder import LADDER_8B
 from cacheroute.simulation.experiments.policies import POLICIES
 from cacheroute.simulation.experiments.traffic import Traffic
 from cacheroute.simulation.paper.calibration import CAPACITY, WARM, Calibration, plan
@@ -95,7 +95,7 @@ def table_13(found: Calibration) -> VariantStudy:
         plan=plan("8b-bf16", 2 * SECONDS),
         policies=("flat", "cacheroute"),
         ladder=LADDER_8B,
-        seeds=3,
+        seeds=1,
         common=240.0,
     )
     return VariantStudy(
@@ -121,8 +121,8 @@ def miscalibration(found: Calibration) -> VariantStudy:
         cell=replace(cell, traffic=traffic),
         plan=plan("70b-fp8", 2 * SECONDS),
         policies=("flat", "cacheroute", "stable"),
-        ladder=LADDER_70B,
-        seeds=2,
+        ladder=(30, 60, 100, 140, 180, 220),
+        seeds=1,
         common=100.0,
     )
     factors = (0.75, 0.9, 1.0, 1.1, 1.25)
@@ -157,7 +157,7 @@ def table_14(found: Calibration) -> VariantStudy:
             plan=replace(plan("8b-bf16", 2 * SECONDS), capacity=8.0),
             policies=("flat", "cacheroute", "stable"),
             ladder=LADDER_8B,
-            seeds=3,
+            seeds=2,
             common=100.0,
         )
         parts.append((f"R = {size}", study))
