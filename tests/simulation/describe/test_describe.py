@@ -10,6 +10,8 @@ import pytest
 from cacheroute.simulation.describe import sharing
 from cacheroute.simulation.describe.describe import describe
 from cacheroute.simulation.describe.gaps import Gaps
+from cacheroute.simulation.describe.plots import pictures
+from cacheroute.simulation.describe.sections import sections
 from cacheroute.simulation.traces import order
 from cacheroute.simulation.traces.read import read_trace
 from cacheroute.simulation.traces.readers.open import open_trace
@@ -247,3 +249,12 @@ def test_spans_grow_where_a_trace_is_long(
     minutes = found["seconds"] / 60
     assert minutes / tail["minutes_of_a_span"] <= 1 << 12 < 2 * minutes / tail["minutes_of_a_span"]
     assert tail["gpus"] >= found["models"]["long_tail"]["gpus"]
+
+
+def test_answers_that_nobody_counted_are_not_0(tmp_path: Path) -> None:
+    lines = [made.log_line(at, usage={"prompt_tokens": 5}) for at in range(3)]
+    found = describe(open_trace(str(made.json_lines(tmp_path / "l.jsonl", lines)), ReadOptions()))
+    assert found["output"] is None
+    assert found["output_over_prompt"] is None
+    assert ("output tokens", "not known") in dict(sections(found))["Trace"]
+    assert "Lengths of prompts and answers" in pictures(found)

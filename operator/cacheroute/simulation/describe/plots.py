@@ -69,7 +69,7 @@ def _tokens(axes: Axes, document: Document) -> None:
 
 
 def _lengths(axes: Axes, document: Document) -> None:
-    for name in ("prompt", "output"):
+    for name in ("prompt", "output") if document["output"] else ("prompt",):
         _curve(axes, document[name]["curve"], name)
     axes.set(xlabel="tokens", ylabel="share of requests", ylim=(0, 1))
     axes.legend(frameon=False)

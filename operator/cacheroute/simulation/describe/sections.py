@@ -31,7 +31,7 @@ def _trace(document: Document) -> Rows:
         ("time span", _seconds(document["seconds"])),
         ("from", _moment(document["first"]) if document["calendar"] else ""),
         ("prompt tokens", f"{document['prompt']['total']:,}"),
-        ("output tokens", f"{document['output']['total']:,}"),
+        ("output tokens", f"{document['output']['total']:,}" if document["output"] else "not known"),
     ]
     sessions = document["prefix"]["sessions"]
     for name, part in (("keys", document["keys"]), ("models", document["models"]), ("sessions", sessions)):
@@ -42,7 +42,8 @@ def _trace(document: Document) -> Rows:
 def _lengths(document: Document) -> Rows:
     rows = []
     for name, title in (("prompt", "prompt tokens"), ("output", "output tokens")):
-        rows.append((f"{title}: mean, p50, p90, p99", _quantiles(document[name], "{:,.0f}")))
+        if document[name]:
+            rows.append((f"{title}: mean, p50, p90, p99", _quantiles(document[name], "{:,.0f}")))
     for name, title in (
         ("output_over_prompt", "output / prompt"),
         ("duration", "duration, s"),

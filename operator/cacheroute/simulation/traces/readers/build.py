@@ -18,6 +18,8 @@ class Vocabulary:
     models: Names = field(default_factory=lambda: Names(100_000))
     endpoints: Names = field(default_factory=lambda: Names(100_000))
     left_out: int = 0
+    answers: bool = False
+    """Some row tells output tokens."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +54,13 @@ def requests(rows: Rows, columns: Columns, words: Vocabulary) -> Requests:
         TraceFileError: a value cannot be.
     """
     size = rows.row.size
+    output = _tokens(rows, columns.output, size, required=False)
+    words.answers = words.answers or bool((output != UNKNOWN).any())
     prompt = _tokens(rows, columns.prompt, size, required=not columns.optional)
     made = Requests(
         time=columns.time,
         prompt=prompt,
-        output=np.maximum(_tokens(rows, columns.output, size, required=False), 0),
+        output=np.maximum(output, 0),
         key=_numbers(rows, columns.key, words.keys, size),
         model=_numbers(rows, columns.model, words.models, size),
         endpoint=_numbers(rows, columns.endpoint, words.endpoints, size),
