@@ -18,6 +18,8 @@ COMMANDS = {
     "plan": "cacheroute.cli.plan",
     "diff": "cacheroute.cli.diff",
     "explain": "cacheroute.cli.explain",
+    "simulate": "cacheroute.cli.simulate",
+    "replay": "cacheroute.cli.replay",
     "engine": "cacheroute.cli.engine",
     "demo": "cacheroute.cli.demo",
 }

@@ -75,7 +75,7 @@ def describe(
 
     Exit code: 0; 1 where the extra `simulation` is not installed; 2 where an option or FILE cannot be used.
     """
-    with _complaints(), _reading(file, form, field, session_gap) as reading:
+    with complaints(), _reading(file, form, field, session_gap) as reading:
         from cacheroute.simulation.describe.describe import describe as described
 
         text = _text(described(reading), output)
@@ -103,7 +103,7 @@ def convert(
 
     Exit code: 0; 1 where the extra `simulation` is not installed; 2 where an option or a file cannot be used.
     """
-    with _complaints(), _reading(file, form, field, session_gap) as reading:
+    with complaints(), _reading(file, form, field, session_gap) as reading:
         from cacheroute.simulation.traces.read import write_trace
 
         write_trace(reading, to)
@@ -118,8 +118,8 @@ def convert(
 
 
 @contextmanager
-def _complaints() -> Iterator[None]:
-    """Turn what is wrong into one line."""
+def complaints() -> Iterator[None]:
+    """Turn what is wrong with a trace, or a missing package, into one line."""
     try:
         from cacheroute.simulation.errors import SimulationError
 
@@ -139,11 +139,12 @@ def _complaints() -> Iterator[None]:
 def _reading(file: str, form: TraceFormat | None, field: list[str] | None, gap: float) -> "Iterator[Reading]":
     from cacheroute.simulation.traces.readers.open import open_trace
 
-    with _progress(f"reading {file}") as told:
-        yield open_trace(file, ReadOptions(form, _fields(field or []), gap, told))
+    with reading_progress(f"reading {file}") as told:
+        yield open_trace(file, ReadOptions(form, fields_of(field or []), gap, told))
 
 
-def _fields(given: list[str]) -> dict[str, str]:
+def fields_of(given: list[str]) -> dict[str, str]:
+    """Return what --field says; ends with a usage error where it says nothing."""
     for text in given:
         if "=" not in text:
             fail(f"--field {text!r}: use NAME=FIELD, such as key=metadata.team", USAGE)
@@ -151,7 +152,7 @@ def _fields(given: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Callable[[float], None]]:
+def reading_progress(what: str) -> Iterator[Callable[[float], None]]:
     """Show how much was read; only a terminal sees it."""
     from rich.console import Console
     from rich.markup import escape

@@ -1,0 +1,88 @@
+"""``cacheroute replay`` and ``cacheroute simulate``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Runner
+
+SMALL = ("--destinations", "2", "--engine", "8b-bf16", "--jobs", "1")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Return an access log of 300 requests of six tenants."""
+    rows = [
+        {
+            "time": 1_700_000_000 + n * 0.05,
+            "user": f"tenant-{n * n % 6}",
+            "model": "llama",
+            "usage": {"prompt_tokens": 900, "completion_tokens": 10},
+        }
+        for n in range(300)
+    ]
+    path = tmp_path / "access.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_replay_says_what_a_plan_would_do(run: Runner, log: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    options = (*SMALL, "--prefix-tokens", "800", "--interval", "3", "--seeds", "2", "--objective", "0.2")
+    ended = run.cacheroute("replay", log, *options, "--html", page, "-o", "json")
+    assert ended.code == 0
+    found = json.loads(ended.out)
+    assert found["requests"] == 300
+    assert all(0 < found[side]["token_hit"] < 1 for side in ("flat", "planned"))
+    assert found["planned"]["gpus_needed"] >= 1
+    assert found["verdict"] in page.read_text("utf-8")
+    assert {path.name for path in tmp_path.iterdir()} == {"access.jsonl", "report.html"}
+    table = run.cacheroute("replay", log, *options)
+    assert found["verdict"] in table.out
+    assert "prompt tokens from caches" in table.out
+
+
+def test_a_simulation_of_a_trace_and_of_made_up_traffic(run: Runner, log: Path) -> None:
+    of_trace = run.cacheroute("simulate", log, *SMALL, "--policy", "flat", "--policy", "sticky", "-o", "json")
+    rows = json.loads(of_trace.out)["runs"]
+    assert [(row["policy"], round(row["load"], 1)) for row in rows] == [("flat", 20.1), ("sticky", 20.1)]
+    assert rows[1]["hit_percent"] > 0
+    options = (*SMALL, "--seconds", "6", "--load", "5", "--load", "20", "--keys", "8")
+    made_up = run.cacheroute("simulate", *options)
+    assert made_up.code == 0
+    assert "the highest load still holds" in made_up.out
+    assert made_up.out == run.cacheroute("simulate", *options).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("replay", "gone.jsonl", "--destinations", 2), "gone.jsonl: cannot be read"),
+        (("replay", "LOG", "--destinations", 2, "--engine", "gpt"), "no engine is called 'gpt'"),
+        (("replay", "LOG", "--destinations", 2, "--policy", "best"), "no policy is called 'best'"),
+        (("replay", "LOG", "--destinations", 2, "--window", 5), "--window 5 is shorter than --interval 60"),
+        (("replay", "LOG"), "--destinations"),
+        (("replay", "LOG", "--destinations", 2, "--kv-cache-tokens", 64), "no request of the trace fits"),
+        (("replay", "LOG", "--destinations", 2, "--backend", "slurm"), "--backend slurm: it is one of"),
+        (("simulate", "--arrivals", "pareto"), "--arrivals pareto: it is one of"),
+        (("simulate", "--prefix-tokens", 100), "--prefix-tokens 100: it must be a multiple of 16"),
+        (("simulate", "--cluster", "tcp://x"), "--cluster is the address"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_one_line(
+    run: Runner, log: Path, arguments: tuple[object, ...], complaint: str
+) -> None:
+    ended = run.cacheroute(*(log if one == "LOG" else one for one in arguments))
+    assert ended.code == 2
+    assert complaint in ended.err
+    assert ended.err.count("\n") == 1
+    assert not ended.out
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(run: Runner, log: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone" / "report.html"
+    ended = run.cacheroute("replay", log, *SMALL, "--prefix-tokens", "800", "--seeds", "2", "--html", gone)
+    assert ended.code == 2
+    assert "cannot be written: there is no directory" in ended.err
+    assert not ended.out
