@@ -38,7 +38,7 @@ def verdict(answer: Answer) -> str:
     gain = answer.hit_gain
     words = _words(ratio, (low, high), gain.low)
     return (
-        f"{words}: planned routing serves {gain.value:+.1f} points more of the prompt tokens from caches (95 %: {gain.low:+.1f} to {gain.high:+.1f}) "
+        f"{words}: planned routing serves {abs(gain.value):.1f} points {'more' if gain.value >= 0 else 'less'} of the prompt tokens from caches (95 %: {gain.low:+.1f} to {gain.high:+.1f}) "
         f"and holds {ratio:.2f} times the load of flat routing at a p99 of {answer.question.objective:g} s (95 %: {low:.2f} to {high:.2f}); "
         f"{_gpus(answer)}."
     )
