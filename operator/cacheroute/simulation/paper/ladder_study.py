@@ -114,7 +114,7 @@ class LadderStudy:
             heading=heading,
             rows=[self._row(policy, summaries) for policy in self.policies],
             statements=[
-                f"Loads {', '.join(f'{load:g}' for load in self.ladder)} requests/s; seeds 0 to {self.seeds - 1}.",
+                f"Loads {', '.join(f'{load:g}' for load in self.ladder)} requests/s; seeds: {self.seeds}.",
                 *(self._ratio_statement(summaries, limit) for limit in self.objectives),
             ],
             agreement=self._agreement(summaries) if self.setting else None,
@@ -130,7 +130,7 @@ class LadderStudy:
         row = [POLICIES[policy].title, with_interval(one.hit, 1), self._papers(policy, "kv_hit_pct")]
         for limit in self.objectives:
             metric = f"capacity_qps_at_{limit:g}s"
-            row += [with_censoring(one.capacities[limit]), self._papers(policy, metric)]
+            row += [with_censoring(one.capacities[limit], self.ladder[0]), self._papers(policy, metric)]
             row += [
                 _ratio(one.capacities[limit].load.value, flat.capacities[limit].load.value),
                 self._paper_ratio(policy, metric),
@@ -153,7 +153,7 @@ class LadderStudy:
         loads = {policy: one.capacities[limit].load.value for policy, one in summaries.items()}
         ordered = sorted(loads, key=lambda policy: -loads[policy])
         words = ", ".join(
-            f"{POLICIES[policy].title} {with_censoring(summaries[policy].capacities[limit])}"
+            f"{POLICIES[policy].title} {with_censoring(summaries[policy].capacities[limit], self.ladder[0])}"
             for policy in ordered
         )
         return f"Capacity at {limit:g} s, highest first: {words}."
@@ -200,8 +200,10 @@ def with_interval(value: Mean, digits: int) -> str:
     return f"{text} ± {value.half_width:.{digits}f}" if value.half_width > 0 else text
 
 
-def with_censoring(value: Capacity) -> str:
-    """Return a capacity as text, with the sign of the side on which it is censored."""
+def with_censoring(value: Capacity, lowest: float) -> str:
+    """Return a capacity as text, with the sign of the side on which it is censored; ``lowest`` load that was tried."""
+    if value.load.value == 0:
+        return f"<{lowest:g}"
     return f"{_SIGNS[value.censored]}{with_interval(value.load, 0)}"
 
 

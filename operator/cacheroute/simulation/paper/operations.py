@@ -43,11 +43,12 @@ class OperationsStudy:
     cell: Cell
     policies: tuple[str, ...] = RIVALS
     seeds: int = 2
+    plan: PlanSettings = REPLANNED
 
     def cells(self) -> list[Cell]:
         """Return the simulations, by policy and seed."""
         return [
-            with_seed(replace(self.cell, fleet=with_policy(self.cell.fleet, policy, REPLANNED)), seed)
+            with_seed(replace(self.cell, fleet=with_policy(self.cell.fleet, policy, self.plan)), seed)
             for policy in self.policies
             for seed in range(self.seeds)
         ]
@@ -109,7 +110,7 @@ def situations(found: Calibration) -> list[OperationsStudy]:
             "O2",
             "a destination is lost every 10 minutes",
             words
-            + "Half an hour; the replacement takes requests after 60 s, with empty caches. Requests that had begun are cut and count as failed.",
+            + "Twenty minutes; the replacement takes requests after 60 s, with empty caches. Requests that had begun are cut and count as failed.",
             _changed(plain, 1200.0, losses=tuple(Loss(300.0 + 600.0 * n, 7 * n, 60.0) for n in range(2))),
         ),
         OperationsStudy(
@@ -138,6 +139,14 @@ def situations(found: Calibration) -> list[OperationsStudy]:
             "drift",
             words + "Shares make a lognormal step of sigma 0.3 each minute.",
             _changed(plain, 600.0, drift=Drift(0.3, 60.0)),
+        ),
+        OperationsStudy(
+            "O7",
+            "drift, and plans from the last minute only",
+            words
+            + "As O6, but the rates of a plan are those of the last minute: they lag one step of the drift instead of five.",
+            _changed(plain, 600.0, drift=Drift(0.3, 60.0)),
+            plan=replace(REPLANNED, window_seconds=60.0),
         ),
     ]
 

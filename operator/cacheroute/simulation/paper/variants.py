@@ -66,7 +66,7 @@ def _row(label: str, part: LadderStudy, policy: str, found: dict[str, Summary]) 
         label,
         POLICIES[policy].title,
         with_interval(one.hit, 1),
-        with_censoring(one.capacities[limit]),
+        with_censoring(one.capacities[limit], part.ladder[0]),
         f"{load / least:.2f}" if least else "–",
         f"{one.imbalance.value:.2f}",
     ]

@@ -111,13 +111,14 @@ def llmd(memory: Memory, view: View, request: Request) -> int:
         memory.stale.running[:] = view.running
         memory.stale.used[:] = view.used
     longest, shortest = memory.stale.running.max(), memory.stale.running.min()
+    fullest, emptiest = memory.stale.used.max(), memory.stale.used.min()
     deepest, shallowest = view.match.max(), view.match.min()
     start, best, highest = below(memory.random, view.up.size), NOWHERE, 0.0
     for step in range(view.up.size):
         r = (start + step) % view.up.size
         if not view.up[r]:
             continue
-        score = 1.0 - min(1.0, memory.stale.used[r] / max(1, view.capacity[r]))
+        score = (fullest - memory.stale.used[r]) / max(1, fullest - emptiest)
         score += (longest - memory.stale.running[r]) / max(1, longest - shortest)
         score += 2.0 * (view.match[r] - shallowest) / max(1, deepest - shallowest)
         if best == NOWHERE or score > highest:
