@@ -1,5 +1,6 @@
 """Links between pages, and pages that messages, help texts and comments name, exist with their headings."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -30,7 +31,9 @@ def dead(source: Path, base: Path, target: str) -> str | None:
     return None if found else f"{source.relative_to(ROOT)}: {target}"
 
 
-@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
+@pytest.mark.skipif(
+    not (ROOT / ".git").exists() and os.environ.get("CI") != "true", reason="not a git checkout"
+)
 def test_no_link_is_dead() -> None:
     texts = {path: path.read_bytes().decode("utf-8", "ignore") for path in tracked()}
     links = [

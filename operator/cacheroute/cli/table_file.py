@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from polars.exceptions import NoDataError, PanicException, PolarsError
 
 from cacheroute.cli.table_format import TableFormat
-from cacheroute.cli.table_source import STDIN, silenced, source
+from cacheroute.cli.table_source import STDIN, source
 from cacheroute.controllers.file_world import InputFileError
+from cacheroute.simulation.traces.readers.silence import silenced
 
 MAX_ROWS = 100_000_000
 _ROW = "row of the file"

@@ -4,8 +4,6 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -13,7 +11,6 @@ from cacheroute.controllers.file_world import InputFileError
 
 MAX_FILE_BYTES = 2 * 1024**3
 STDIN = "-"
-_STDERR = 2
 
 
 def source(path: str, name: str) -> Path | io.BytesIO:
@@ -40,20 +37,6 @@ def source(path: str, name: str) -> Path | io.BytesIO:
         raise InputFileError(
             f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from error
-
-
-@contextmanager
-def silenced() -> Iterator[None]:
-    """Let nothing through to standard error, not even what libraries write there past Python."""
-    sys.stderr.flush()
-    kept = os.dup(_STDERR)
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), _STDERR)
-        yield
-    finally:
-        os.dup2(kept, _STDERR)
-        os.close(kept)
 
 
 def _piped(stream: IO[bytes], name: str) -> io.BytesIO:

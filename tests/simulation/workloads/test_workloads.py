@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from cacheroute.simulation.describe.skew import gini
 from cacheroute.simulation.workloads.arrivals import Arrivals, arrivals, resampled
-from cacheroute.simulation.workloads.rates import PAPER_KEYS, drifted, gini, highest_shares, with_whales
+from cacheroute.simulation.workloads.rates import PAPER_KEYS, drifted, highest_shares, with_whales
 from cacheroute.simulation.workloads.tenants import Prompts, tenants
 
 

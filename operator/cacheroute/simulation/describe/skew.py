@@ -75,10 +75,11 @@ def unequal(amounts: Floats) -> dict[str, Any]:
     }
 
 
-def gini(amounts: Floats) -> float:
-    """Return the Gini coefficient, 0 where all are alike."""
-    ordered = np.sort(amounts)
-    rank = np.arange(1, ordered.size + 1)
-    return float(
-        2 * (rank * ordered).sum() / (ordered.size * ordered.sum()) - (ordered.size + 1) / ordered.size
-    )
+def gini(values: Floats) -> float:
+    """Return Gini's coefficient of values >= 0; 0 where all are equal or there are none."""
+    total = float(values.sum())
+    if total <= 0:
+        return 0.0
+    ranked = np.sort(values)
+    ranks = np.arange(1, ranked.size + 1)
+    return float((2 * ranks - ranked.size - 1) @ ranked / (ranked.size * total))

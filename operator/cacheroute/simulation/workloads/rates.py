@@ -30,13 +30,3 @@ def drifted(shares: Floats, sigma: float, seed: int) -> Floats:
     moved = shares * np.exp(sigma * random.standard_normal(shares.size))
     result: Floats = moved / moved.sum()
     return result
-
-
-def gini(values: Floats) -> float:
-    """Return Gini's coefficient of values >= 0; 0 where all are equal or there are none."""
-    total = float(values.sum())
-    if total <= 0:
-        return 0.0
-    ranked = np.sort(values)
-    ranks = np.arange(1, ranked.size + 1)
-    return float((2 * ranks - ranked.size - 1) @ ranked / (ranked.size * total))

@@ -1,10 +1,7 @@
 """Parquet files of any size in parts of bounded size."""
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,9 +11,9 @@ from cacheroute.simulation.traces.readers.columns import Rows
 from cacheroute.simulation.traces.readers.errors import TraceFileError
 from cacheroute.simulation.traces.readers.lines import check_file
 from cacheroute.simulation.traces.readers.options import ReadOptions
+from cacheroute.simulation.traces.readers.silence import silenced
 
 PART_ROWS = 65_536
-_STDERR = 2
 
 
 class Batch:
@@ -89,22 +86,8 @@ def _next(path: str, parts: Iterator[pl.DataFrame]) -> pl.DataFrame | None:
 def _told(path: str) -> Iterator[None]:
     """Turn what polars raises, panics included, into one line; it tells of panics on standard error by itself."""
     try:
-        with _silenced():
+        with silenced():
             yield
     except (PolarsError, PanicException, OSError) as error:
         line = str(error).strip().split("\n", maxsplit=1)[0][:200]
         raise TraceFileError(f"{path}: is no Parquet file, or a broken one: {line}") from error
-
-
-@contextmanager
-def _silenced() -> Iterator[None]:
-    """Let nothing through to standard error, not even what libraries write there past Python."""
-    sys.stderr.flush()
-    kept = os.dup(_STDERR)
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), _STDERR)
-        yield
-    finally:
-        os.dup2(kept, _STDERR)
-        os.close(kept)
