@@ -21,12 +21,12 @@ TUNING = Tuning()
 
 
 def domains(*tables: RoutingTable) -> list[str]:
-    routes: Any = route_configuration(tables, TUNING)
+    routes: Any = route_configuration(tables)
     return [domain for host in routes.virtual_hosts for domain in host.domains]
 
 
 def owners(*tables: RoutingTable) -> dict[str, str]:
-    routes: Any = route_configuration(tables, TUNING)
+    routes: Any = route_configuration(tables)
     start = next(host for host in routes.virtual_hosts if host.name == "unknown-model")
     return dict(start.metadata.filter_metadata["cacheroute"]["gateway"]["models"])
 
@@ -117,7 +117,7 @@ def test_every_plan_has_a_cold_tail(groups: tuple[TableGroup, ...]) -> None:
 
 def test_a_key_that_is_partly_planned_has_two_routes_and_each_names_its_arm() -> None:
     for percent, expected in ((0, [("flat", 0)]), (30, [("plan", 30), ("flat", 0)]), (100, [("plan", 0)])):
-        routes: Any = route_configuration([replace(table(), planned_percent=percent)], TUNING)
+        routes: Any = route_configuration([replace(table(), planned_percent=percent)])
         found = {
             domain: [
                 (route.metadata.filter_metadata["cacheroute"]["arm"], fraction(route))
@@ -138,7 +138,7 @@ def fraction(route: Any) -> int:
 
 
 def test_a_reported_plan_needs_one_virtual_host_for_all_its_keys() -> None:
-    routes: Any = route_configuration([replace(table(), planned_percent=0)], TUNING)
+    routes: Any = route_configuration([replace(table(), planned_percent=0)])
     assert len([one for one in routes.virtual_hosts if one.name.startswith("p/")]) == 2
 
 
@@ -153,8 +153,8 @@ def test_where_answers_explain_nothing_no_name_of_a_pod_is_compiled_for_them() -
     compiled: Any = endpoints(silent)
     assert "pod-1" in str(endpoints(table()))
     assert "pod-1" not in str(compiled)
-    assert 'key: "version"' in str(route_configuration([table()], TUNING))
-    assert 'key: "version"' not in str(route_configuration([silent], TUNING))
+    assert 'key: "version"' in str(route_configuration([table()]))
+    assert 'key: "version"' not in str(route_configuration([silent]))
 
 
 def test_a_bridge_has_the_sets_of_both_tables() -> None:

@@ -53,7 +53,7 @@ SETTINGS = GatewaySettings(
 COMPILED: dict[str, Message] = {
     "listener": listener(ProxyNode("envoy-1", "default", (1, 40)), Tuning()),
     "listener-everything": listener(ProxyNode("envoy-1", "default", (1, 40), SETTINGS), Tuning()),
-    "routes": route_configuration(TABLES, Tuning()),
+    "routes": route_configuration(TABLES),
     "cluster": cluster(TABLES[0], Tuning()),
     "endpoints": endpoints(TABLES[0]),
 }

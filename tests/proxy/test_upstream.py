@@ -2,9 +2,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 
 from cacheroute.domain.failover import FailoverSpec, HealthCheckSpec, LimitsSpec, RetryRule
-from cacheroute.domain.table import RoutingTable
 from cacheroute.proxy.clusters import cluster
 from cacheroute.proxy.routes import route_configuration
 from cacheroute.proxy.tuning import Tuning
@@ -18,10 +18,11 @@ def compiled(failover: FailoverSpec, limits: LimitsSpec | None = None) -> Any:
     return cluster(replace(table(), failover=failover, limits=limits or LimitsSpec()), TUNING)
 
 
-def policies(one: RoutingTable) -> list[Any]:
-    routes: Any = route_configuration([one], TUNING)
-    actions = [route.route for host in routes.virtual_hosts for route in host.routes]
-    return [action.retry_policy for action in actions if action.HasField("retry_policy")]
+def policy(failover: FailoverSpec) -> Any:
+    (packed,) = compiled(failover).typed_extension_protocol_options.values()
+    options = http_protocol_options_pb2.HttpProtocolOptions()
+    assert packed.Unpack(options)
+    return options.retry_policy
 
 
 def test_without_checks_a_destination_is_tried_again_soon() -> None:
@@ -59,13 +60,20 @@ def test_a_slow_start_is_only_there_where_it_is_asked_for(seconds: int) -> None:
 
 @pytest.mark.parametrize(("rule", "again"), [(RetryRule.UNANSWERED, True), (RetryRule.NOT_STARTED, False)])
 def test_only_one_rule_tries_again_what_an_engine_had(rule: RetryRule, *, again: bool) -> None:
-    found = policies(replace(table(), failover=FailoverSpec(retry=rule)))
-    assert found
-    assert all(("reset" in policy.retry_on.split(",")) is again for policy in found)
-    assert all("connect-failure" in policy.retry_on for policy in found)
+    causes = policy(FailoverSpec(retry=rule)).retry_on.split(",")
+    assert ("reset" in causes) is again
+    assert "connect-failure" in causes
 
 
 @pytest.mark.parametrize(("retries", "tries"), [(0, 0), (1, 1 + TUNING.repeated_tries)])
 def test_no_retries_means_none(retries: int, tries: int) -> None:
-    found = policies(replace(table(), failover=FailoverSpec(max_retries=retries)))
-    assert {policy.num_retries.value for policy in found} == {tries}
+    assert policy(FailoverSpec(max_retries=retries)).num_retries.value == tries
+
+
+def test_the_retry_policy_is_the_clusters_and_not_once_more_on_every_route() -> None:
+    routes: Any = route_configuration([table()])
+    actions = [
+        route.route for host in routes.virtual_hosts for route in host.routes if route.HasField("route")
+    ]
+    assert actions
+    assert not any(action.HasField("retry_policy") for action in actions)

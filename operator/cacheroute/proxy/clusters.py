@@ -54,7 +54,9 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
         ignore_health_on_host_removal=True,
         upstream_connection_options=upstream.keepalive(),
         upstream_bind_config=upstream.bind_config(table.failover.unreachable_milliseconds),
-        typed_extension_protocol_options={_HTTP_OPTIONS: packed(upstream.http_options(tuning))},
+        typed_extension_protocol_options={
+            _HTTP_OPTIONS: packed(upstream.http_options(table.failover, tuning))
+        },
     )
 
 

@@ -5,25 +5,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from envoy.config.core.v3 import base_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
-from envoy.extensions.retry.host.previous_hosts.v3 import previous_hosts_pb2
 from envoy.type.v3 import percent_pb2
 from google.protobuf import duration_pb2, struct_pb2
 
-from cacheroute.domain.failover import RetryRule
 from cacheroute.domain.keys import KeySource, KeySourceKind, canonical_key
 from cacheroute.domain.spec import ANY_MODEL, PlanRef
 from cacheroute.domain.table import Arm, RoutingTable, TableGroup
 from cacheroute.proxy import names
 from cacheroute.proxy.clusters import DESTINATION, HOST_METADATA, SET
-from cacheroute.proxy.messages import milliseconds, packed, uint32
 from cacheroute.proxy.telemetry import DECISION, DECISION_HEADER, EXPLAINED_VERSION
-from cacheroute.proxy.tuning import Tuning
 
 MODEL_FIELD = "model"
 MODELS_PATH = "/v1/models"
-_NOT_STARTED = "connect-failure,refused-stream,reset-before-request"
-RETRY_ON = {RetryRule.NOT_STARTED: _NOT_STARTED, RetryRule.UNANSWERED: f"{_NOT_STARTED},reset"}
-"""Envoy's names of what is tried again; an answer that has begun never is (Envoy's rule)."""
 
 _ALL = 100
 _DIGEST_DIGITS = 16
@@ -41,16 +34,15 @@ _Virtual = route_components_pb2.VirtualHost
 _Fields = dict[str, struct_pb2.Value]
 
 
-def route_configuration(tables: Sequence[RoutingTable], tuning: Tuning) -> route_pb2.RouteConfiguration:
+def route_configuration(tables: Sequence[RoutingTable]) -> route_pb2.RouteConfiguration:
     """Return the route table of one gateway.
 
     Args:
         tables: of all its plans, at most one for each model; where two claim a model the first one has it.
-        tuning: retry numbers.
     """
-    hosts = [_unknown_model(tables), _no_model(tables, tuning)]
+    hosts = [_unknown_model(tables), _no_model(tables)]
     for table in tables:
-        hosts.extend(_plan_hosts(table, tuning))
+        hosts.extend(_plan_hosts(table))
     return route_pb2.RouteConfiguration(
         name=names.ROUTES,
         vhost_header=names.KEY_HEADER,
@@ -135,17 +127,17 @@ def _serves_all(tables: Sequence[RoutingTable]) -> bool:
     return len(tables) == 1 and ANY_MODEL in tables[0].models
 
 
-def _no_model(tables: Sequence[RoutingTable], tuning: Tuning) -> route_components_pb2.VirtualHost:
+def _no_model(tables: Sequence[RoutingTable]) -> route_components_pb2.VirtualHost:
     """Return what answers requests that name no model where no plan serves them."""
     routes = [_answer(400, "The request names no model: send a JSON object with the string member 'model'.")]
     if tables:
-        routes.insert(0, _models_list(tables[0], tuning))
+        routes.insert(0, _models_list(tables[0]))
     return _Virtual(name="no-model", domains=[names.NO_MODEL], routes=routes)
 
 
-def _models_list(table: RoutingTable, tuning: Tuning) -> route_components_pb2.Route:
+def _models_list(table: RoutingTable) -> route_components_pb2.Route:
     """Let the first plan's engines list their models, for clients that ask a gateway with several plans."""
-    route = _cold_route(table, tuning)
+    route = _cold_route(table)
     route.match.CopyFrom(route_components_pb2.RouteMatch(path=MODELS_PATH))
     return route
 
@@ -155,29 +147,27 @@ def _source(source: KeySource) -> struct_pb2.Value:
     return _struct({_SOURCE_FIELDS[source.kind]: _text(source.name), **provider})
 
 
-def _plan_hosts(table: RoutingTable, tuning: Tuning) -> Iterator[route_components_pb2.VirtualHost]:
+def _plan_hosts(table: RoutingTable) -> Iterator[route_components_pb2.VirtualHost]:
     prefix = names.key_prefix(table.ref)
-    for index, (keys, routes) in enumerate(_choices(table, tuning)):
+    for index, (keys, routes) in enumerate(_choices(table)):
         domains = [prefix + key for key in keys if canonical_key(key, table.max_key_length) == key]
         if domains:
             yield _Virtual(name=f"{prefix}{index}", domains=domains, routes=routes)
     yield _Virtual(
         name=prefix + names.ANYTHING,
         domains=[prefix + names.ANYTHING],
-        routes=[_cold_route(table, tuning)],
+        routes=[_cold_route(table)],
     )
 
 
-def _choices(
-    table: RoutingTable, tuning: Tuning
-) -> Iterator[tuple[tuple[str, ...], list[route_components_pb2.Route]]]:
+def _choices(table: RoutingTable) -> Iterator[tuple[tuple[str, ...], list[route_components_pb2.Route]]]:
     """Yield keys with their routes: by plan, each request by lot, or for all keys together by power of two choices."""
-    flat = _cold_route(table, tuning, arm=Arm.FLAT)
+    flat = _cold_route(table, arm=Arm.FLAT)
     if table.planned_percent == 0:
         yield tuple(key for group in table.groups for key in group.keys), [flat]
         return
     for group in table.groups:
-        planned = _group_route(table, group, tuning)
+        planned = _group_route(table, group)
         if table.planned_percent == _ALL:
             yield group.keys, [planned]
         else:
@@ -193,19 +183,19 @@ def _fraction(percent: int) -> base_pb2.RuntimeFractionalPercent:
     return base_pb2.RuntimeFractionalPercent(default_value=share)
 
 
-def _group_route(table: RoutingTable, group: TableGroup, tuning: Tuning) -> route_components_pb2.Route:
+def _group_route(table: RoutingTable, group: TableGroup) -> route_components_pb2.Route:
     """Route to the planned seats, then to each standby, then to the whole fleet."""
     planned, standby = names.set_name(group.seats), names.set_name(group.standbys)
     sets = (planned, *(names.set_name((seat,)) for seat in group.standbys), names.FLEET)
     fallbacks = struct_pb2.ListValue(values=[_struct({SET: _text(name)}) for name in sets])
-    action = _action(table, tuning)
+    action = _action(table)
     action.metadata_match.CopyFrom(_match({"fallback_list": struct_pb2.Value(list_value=fallbacks)}))
     return _route(table, action, _choice(planned, standby, Arm.PLAN))
 
 
-def _cold_route(table: RoutingTable, tuning: Tuning, arm: str = "") -> route_components_pb2.Route:
+def _cold_route(table: RoutingTable, arm: str = "") -> route_components_pb2.Route:
     """Route by power of two choices over the whole fleet."""
-    return _route(table, _action(table, tuning), _choice(arm=arm))
+    return _route(table, _action(table), _choice(arm=arm))
 
 
 def _route(
@@ -227,32 +217,13 @@ def _choice(planned: str = "", standby: str = "", arm: str = "") -> _Fields:
     return {"planned": _text(planned), "standby": _text(standby), "arm": _text(arm)}
 
 
-def _action(table: RoutingTable, tuning: Tuning) -> route_components_pb2.RouteAction:
-    policy = route_components_pb2.RetryPolicy
+def _action(table: RoutingTable) -> route_components_pb2.RouteAction:
+    """Route to the plan's cluster, which has the retry policy of all its routes."""
     return route_components_pb2.RouteAction(
         cluster=names.cluster_name(table.ref),
         metadata_match=_match({SET: _text(names.FLEET)}),
         timeout=duration_pb2.Duration(),
-        retry_policy=policy(
-            retry_on=RETRY_ON[table.failover.retry],
-            num_retries=uint32(_tries(table.failover.max_retries, tuning)),
-            retry_host_predicate=[
-                policy.RetryHostPredicate(
-                    name="envoy.retry_host_predicates.previous_hosts",
-                    typed_config=packed(previous_hosts_pb2.PreviousHostsPredicate()),
-                )
-            ],
-            host_selection_retry_max_attempts=tuning.host_attempts,
-            retry_back_off=policy.RetryBackOff(
-                base_interval=milliseconds(tuning.retry_base_milliseconds),
-                max_interval=milliseconds(tuning.retry_max_milliseconds),
-            ),
-        ),
     )
-
-
-def _tries(max_retries: int, tuning: Tuning) -> int:
-    return max_retries + tuning.repeated_tries if max_retries else 0
 
 
 def _answer(status: int, text: str) -> route_components_pb2.Route:

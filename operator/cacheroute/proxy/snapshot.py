@@ -95,7 +95,7 @@ def compile_tables(tables: Sequence[RoutingTable], tuning: Tuning) -> Snapshot:
     """Compile the tables of all plans of one gateway; a pure function of their content."""
     clusters = [cluster(table, tuning) for table in tables]
     assignments = [endpoints(table) for table in tables]
-    routes = _routes(tuple(replace(table, endpoints=()) for table in tables), tuning)
+    routes = _routes(tuple(replace(table, endpoints=()) for table in tables))
     return snapshot(
         {
             CLUSTERS: [resource(one.name, one) for one in clusters],
@@ -114,7 +114,7 @@ def bridge(old: Sequence[RoutingTable], new: Sequence[RoutingTable]) -> dict[str
 
 
 @lru_cache(maxsize=_ROUTE_TABLES_KEPT)
-def _routes(tables: tuple[RoutingTable, ...], tuning: Tuning) -> Resource:
+def _routes(tables: tuple[RoutingTable, ...]) -> Resource:
     """Compile the route table; endpoints are no part of it, so the loss of one finds it compiled."""
-    routes = route_configuration(tables, tuning)
+    routes = route_configuration(tables)
     return resource(routes.name, routes)
