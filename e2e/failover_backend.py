@@ -1,8 +1,8 @@
 """A destination that answers late, streams for long or says that it is sick; run as a process: HOST is its argument.
 
 A body may say ``seconds`` (until the answer begins), ``events`` and ``pause`` (of a stream, seconds). POST /sick
-makes /health answer 503, POST /well 200 again, and POST /break breaks the connection of the next request instead of
-an answer. There is nothing to GET besides.
+makes /health answer 503, POST /well 200 again, and POST /break?after=N breaks the connection of the next request after
+N bytes of ANSWER. There is nothing to GET besides.
 """
 
 import asyncio
@@ -13,6 +13,8 @@ from typing import Any
 from aiohttp import web
 
 ANSWER_SECONDS = 0.01
+HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n"
+ANSWER = HEADERS + b'{"ok":true}'
 
 
 class Destination:
@@ -20,7 +22,7 @@ class Destination:
 
     def __init__(self) -> None:
         self.status = 200
-        self.breaking = False
+        self.break_after: int | None = None
 
     async def health(self, _request: web.Request) -> web.Response:
         """Answer as the last POST said."""
@@ -29,7 +31,7 @@ class Destination:
     async def turn(self, request: web.Request) -> web.Response:
         """Become sick or well, or break once."""
         if request.path == "/break":
-            self.breaking = True
+            self.break_after = int(request.query["after"])
         else:
             self.status = 503 if request.path == "/sick" else 200
         return web.Response()
@@ -37,8 +39,9 @@ class Destination:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer as the body wishes."""
         body: dict[str, Any] = json.loads(await request.read())
-        if self.breaking and request.transport is not None:
-            self.breaking = False
+        if self.break_after is not None and request.transport is not None:
+            request.transport.write(ANSWER[: self.break_after])
+            self.break_after = None
             request.transport.abort()
         if body.get("events"):
             return await self._stream(request, body)

@@ -14,6 +14,7 @@ import pytest
 
 from cacheroute.domain.failover import FailoverSpec, HealthCheckSpec, LimitsSpec, RetryRule
 from cacheroute.domain.table import TableGroup
+from e2e.failover_backend import ANSWER, HEADERS
 from e2e.failover_rig import FarNode, destinations, far_node, start_engine
 from e2e.gateway_rig import DEADLINE, Answer, Backend, Rig, drained, table, until
 
@@ -189,10 +190,27 @@ async def test_one_broken_connection_cuts_no_stream_and_the_next_check_takes_the
 ) -> None:
     await serve(rig, CHECKED)
     async with streaming(rig, "alice") as (stream,):
-        await tell(rig.backends[0], "break")
+        await tell(rig.backends[0], "break?after=0")
         assert (await rig.ask("alice")).destination == "pod-1"
         await rig.answered_by("alice", "pod-0")
     assert stream.whole
+
+
+@pytest.mark.parametrize("after", [0, 9, len(HEADERS) - 2], ids=["nothing", "no status", "no end of headers"])
+async def test_a_request_whose_answer_had_not_begun_is_answered_by_the_standby(rig: Rig, after: int) -> None:
+    await serve(rig, UNCHECKED)
+    await tell(rig.backends[0], f"break?after={after}")
+    answer = await rig.ask("alice")
+    assert (answer.status, answer.destination, answer.decision) == (200, "pod-1", "standby")
+
+
+@pytest.mark.parametrize("after", [len(HEADERS), len(ANSWER) - 1], ids=["no body", "not its end"])
+async def test_an_answer_that_had_begun_breaks_and_is_not_taken_for_a_whole_one(rig: Rig, after: int) -> None:
+    """Envoy has sent the headers on, so it can neither try again nor answer with an error of its own."""
+    await serve(rig, UNCHECKED)
+    await tell(rig.backends[0], f"break?after={after}")
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await rig.ask("alice")
 
 
 async def test_a_draining_destination_ends_its_streams_and_gets_nothing_new(rig: Rig) -> None:

@@ -1,6 +1,7 @@
 """Row 7: a flood of 1,000,000 distinct keys: memory of Envoy and of the operator, and the keys that matter."""
 
 import contextlib
+import statistics
 import time
 import urllib.request
 from collections.abc import Callable
@@ -21,19 +22,33 @@ QUICK_SETTINGS = Settings(interval_seconds=5, window_seconds=5, warm_prefixes=KN
 PIECE_SECONDS = 10
 WARM_SECONDS = 5
 CONNECTIONS = 16
-ENVOY_MB, OPERATOR_MB = 400.0, 500.0
+LEAST_KEYS_PER_SECOND = 20
+"""Below it nothing moves, and the measurement ends; however slow a busy machine is, it never sends fewer keys."""
+ENVOY_MB, OPERATOR_MB, DEARER = 400.0, 500.0, 1.25
+WHERE = ("header", "body")
+"""Where the keys of the flood stand: of its first half and of its second."""
 _FIRST = 1_000_000
 """Number of the flood's first key; known keys are below."""
 
 
 @dataclass(slots=True)
 class _Curve:
-    """What was seen after each piece of the flood: keys so far, MB of Envoy, MB of the operator."""
+    """What was seen after each piece of the flood.
+
+    Attributes:
+        points: keys so far, MB of Envoy, MB of the operator.
+        costs: Envoy's processor time, µs, for each request of a piece, by where its keys stood.
+    """
 
     points: list[tuple[int, float, float]] = field(default_factory=list)
+    costs: dict[str, list[float]] = field(default_factory=lambda: {where: [] for where in WHERE})
 
     def add(self, keys: int, gateway: rig.Gateway) -> None:
         self.points.append((keys, round(gateway.envoy.rss_mb), round(gateway.publisher.rss_mb)))
+
+    def dearest_end(self) -> float:
+        """Return what a request costs Envoy at the end, over the beginning; of both places the worse."""
+        return max(end / begin for begin, end in map(_begin_and_end, self.costs.values()))
 
     def grown(self, which: int) -> list[float]:
         return [point[which] - self.points[0][which] for point in self.points]
@@ -43,6 +58,12 @@ class _Curve:
         values = [point[which] for point in self.points]
         middle = len(values) // 2 + 1
         return max(0.0, max(values[middle:] or values) - max(values[:middle]))
+
+
+def _begin_and_end(costs: list[float]) -> tuple[float, float]:
+    """Return the medians of the first and of the last fifth."""
+    fifth = max(1, len(costs) // 5)
+    return statistics.median(costs[:fifth]), statistics.median(costs[-fifth:])
 
 
 def run(say: Callable[[str], None], *, quick: bool) -> Row:
@@ -68,21 +89,38 @@ def run(say: Callable[[str], None], *, quick: bool) -> Row:
 
 def _flood(gateway: rig.Gateway, size: int, curve: _Curve, say: Callable[[str], None]) -> int:
     """Send the flood, half in a header and half in the body, beside the known keys; returns requests of these."""
-    sent, piece = 0, 2 if size == QUICK_FLOOD else PIECE_SECONDS
-    for where, first, last in (("header", 0, size // 2), ("body", size // 2, size)):
-        at = first
+    sent, at, piece = 0, 0, 2 if size == QUICK_FLOOD else PIECE_SECONDS
+    for where, last in zip(WHERE, (size // 2, size), strict=True):
         while at < last:
-            known = Load(gateway.port, Traffic("header", 0, KNOWN - 1, KNOWN), piece, 1)
-            traffic = Traffic(where, _FIRST + at, flood=True)
-            seen, seen_known = load.run(gateway.port, traffic, piece, CONNECTIONS), known.seen()
-            if seen.failed or seen_known.failed:
-                raise MeasureError(f"flood: {seen.failed + seen_known.failed} requests failed")
-            at, sent = at + seen.requests + CONNECTIONS, sent + seen_known.requests
+            before = gateway.envoy.processor_seconds
+            keys, known = _piece(gateway.port, where, at, piece)
+            spent = gateway.envoy.processor_seconds - before
+            curve.costs[where].append(round(spent * 1e6 / (keys + known), 1))
+            at, sent = at + keys + CONNECTIONS, sent + known
             curve.add(at, gateway)
-            say(
-                f"flood: {at:,} keys, Envoy {curve.points[-1][1]:.0f} MB, operator {curve.points[-1][2]:.0f} MB"
-            )
+            say(_progress(curve, where, keys / piece))
     return sent
+
+
+def _piece(port: int, where: str, at: int, seconds: float) -> tuple[int, int]:
+    """Send new keys from number ``at`` on for so long, and known ones; returns the requests of both."""
+    known = Load(port, Traffic("header", 0, KNOWN - 1, KNOWN), seconds, 1)
+    seen = load.run(port, Traffic(where, _FIRST + at, flood=True), seconds, CONNECTIONS)
+    seen_known = known.seen()
+    if seen.failed or seen_known.failed:
+        raise MeasureError(f"flood: {seen.failed + seen_known.failed} requests failed")
+    if seen.requests < LEAST_KEYS_PER_SECOND * seconds:
+        raise MeasureError(f"flood: after {at:,} keys only {seen.requests} more in {seconds:g} s")
+    return seen.requests, seen_known.requests
+
+
+def _progress(curve: _Curve, where: str, rate: float) -> str:
+    keys, envoy, operator = curve.points[-1]
+    cost = curve.costs[where][-1]
+    return (
+        f"flood: {keys:,} keys, {rate:,.0f} keys/s, Envoy {envoy:.0f} MB and {cost:.0f} µs each, "
+        f"operator {operator:.0f} MB"
+    )
 
 
 def _until_planned(gateway: rig.Gateway) -> None:
@@ -134,11 +172,12 @@ def _figures(curve: _Curve, sent: int, counted: int, *, planned: bool) -> list[F
     return [
         Figure("Envoy, most over before", max(curve.grown(1)), "MB", ENVOY_MB, note=keys),
         Figure("Envoy, second half over first", curve.late(1), "MB", ENVOY_MB / 4),
+        Figure("a request's cost at the end, over the beginning", round(curve.dearest_end(), 2), "", DEARER),
         Figure("operator, most", max(point[2] for point in curve.points), "MB", OPERATOR_MB, note=keys),
         Figure("known keys' requests not counted", max(0, sent - counted), f"of {sent:,}", 0.0),
         Figure("known key no longer planned", float(not planned), "", 0.0),
     ]
 
 
-def _more(curve: _Curve) -> dict[str, list[tuple[int, float, float]]]:
-    return {"curve": curve.points}
+def _more(curve: _Curve) -> dict[str, object]:
+    return {"curve": curve.points, "microseconds": curve.costs}
