@@ -39,8 +39,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900, func_only=True)]
 GROWN, SHRUNK = 12, 4
 SLOWEST_SECONDS = 1.5
 """What a node that vanished costs a request that was sent afterwards."""
-FLYING_SECONDS = 3.0
-"""The same for one that an engine was computing: TCP keep-alive notices after at most two seconds, then it starts anew."""
+FLYING_SECONDS = 2.6
+"""From the cut to where one that an engine was computing starts anew: TCP keep-alive notices after at most 2.1 s, and a
+try that draws the same node once more takes 0.5 s (docs/decisions/0010)."""
 OUTAGE_SECONDS = float(os.environ.get("E2E_OUTAGE_SECONDS", "8"))
 """How long parts are down; set it to 300 now and then."""
 
@@ -116,12 +117,14 @@ def test_a_node_vanishes(fleet: Installation) -> None:
     calm = longest([one for one in traffic.answers if one.answered < cut])
     flying = [one for one in traffic.answers if one.sent <= cut < one.answered]
     later = [one for one in traffic.answers if cut < one.sent < last]
+    after_cut = sorted(round(one.answered - cut, 2) for one in flying)
     print(
-        f"slowest before the cut {calm:.2f} s, of {len(flying)} in flight {longest(flying):.2f} s, of those sent later "
-        f"{longest(later):.2f} s; plan repaired after {repaired:.1f} s; {len(there)} of {ENGINES} engines on the node"
+        f"slowest before the cut {calm:.2f} s, of {len(flying)} in flight {longest(flying):.2f} s, counted from the cut "
+        f"{after_cut[-5:]} s, of those sent later {longest(later):.2f} s; plan repaired after {repaired:.1f} s; "
+        f"{len(there)} of {ENGINES} engines on the node"
     )
     assert traffic.failed == []
-    assert longest(flying) <= calm + FLYING_SECONDS
+    assert max(after_cut, default=0.0) <= calm + FLYING_SECONDS
     assert longest(later) <= calm + SLOWEST_SECONDS
     assert not there & {one.destination for one in traffic.answers if cut + 1 < one.sent < cut + repaired}
     assert served_by(history.plans[-1]) == served_by(history.plans[0])

@@ -33,8 +33,13 @@ class Running:
     @property
     def processor_seconds(self) -> float:
         """User and system time so far, seconds."""
-        fields = self._proc("stat").rpartition(")")[2].split()
-        return (int(fields[_UTIME]) + int(fields[_STIME])) / _TICKS
+        return _seconds(self._proc("stat"))
+
+    def thread_seconds(self, name: str) -> float:
+        """User and system time so far of the threads whose names begin like this, seconds."""
+        threads = Path(f"/proc/{self.process.pid}/task").iterdir()
+        stats = ((thread / "stat").read_text("ascii", "replace") for thread in threads)
+        return sum(_seconds(stat) for stat in stats if stat.partition("(")[2].startswith(name))
 
     @property
     def rss_mb(self) -> float:
@@ -62,6 +67,12 @@ class Running:
 
     def _proc(self, file: str) -> str:
         return Path(f"/proc/{self.process.pid}/{file}").read_text("ascii", "replace")
+
+
+def _seconds(stat: str) -> float:
+    """Return user and system time out of a stat file, seconds."""
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[_UTIME]) + int(fields[_STIME])) / _TICKS
 
 
 def _stream(stream: IO[str] | None) -> IO[str]:
