@@ -101,6 +101,7 @@ def test_all_engines_are_rolled(fleet: Installation) -> None:
 def test_a_node_vanishes(fleet: Installation) -> None:
     """No reset ever comes from it. Requests without an answer go elsewhere; the plan follows when Kubernetes knows."""
     node, cluster = fleet.cluster.provider.nodes[1], fleet.cluster
+    keep_ours_off(fleet, node)
     there = on_node(fleet, node, "app=vllm", NAMESPACE)
     assert there
     assert not on_node(fleet, node, GATEWAY_PODS, SYSTEM) | on_node(fleet, node, OPERATOR_PODS, SYSTEM)
@@ -128,6 +129,15 @@ def test_a_node_vanishes(fleet: Installation) -> None:
     assert longest(later) <= calm + SLOWEST_SECONDS
     assert not there & {one.destination for one in traffic.answers if cut + 1 < one.sent < cut + repaired}
     assert served_by(history.plans[-1]) == served_by(history.plans[0])
+
+
+def keep_ours_off(installation: Installation, node: str) -> None:
+    """Have the gateways and the operator on other nodes."""
+    ours = "--pod-selector=app.kubernetes.io/component in (gateway, operator)"
+    installation.cluster.kubectl("drain", node, ours, "--ignore-daemonsets", "--timeout=90s")
+    installation.cluster.kubectl("uncordon", node)
+    rolled(installation, GATEWAY, SYSTEM)
+    rolled(installation, OPERATOR, SYSTEM)
 
 
 def seated(history: PlanHistory) -> set[str]:
