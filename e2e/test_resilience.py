@@ -134,7 +134,8 @@ def test_a_node_vanishes(fleet: Installation) -> None:
 def keep_ours_off(installation: Installation, node: str) -> None:
     """Have the gateways and the operator on other nodes."""
     ours = "--pod-selector=app.kubernetes.io/component in (gateway, operator)"
-    installation.cluster.kubectl("drain", node, ours, "--ignore-daemonsets", "--timeout=90s")
+    options = ("--ignore-daemonsets", "--delete-emptydir-data", "--timeout=90s")
+    installation.cluster.kubectl("drain", node, ours, *options)
     installation.cluster.kubectl("uncordon", node)
     rolled(installation, GATEWAY, SYSTEM)
     rolled(installation, OPERATOR, SYSTEM)
