@@ -11,7 +11,7 @@ from cacheroute.domain import telemetry as words
 from cacheroute.proxy import names
 from cacheroute.proxy.messages import register_missing, typed
 from cacheroute.proxy.node import ProxyNode
-from cacheroute.proxy.telemetry import ARM
+from cacheroute.proxy.telemetry import ARM, DECISION_HEADER
 from cacheroute.proxy.tuning import Tuning
 
 SCOPE = "cacheroute"
@@ -57,17 +57,17 @@ def _arm_scope(node: ProxyNode) -> _Config:
 
 
 def _counted() -> Iterable[tuple[_Config, tuple[str, str | None]]]:
-    """Yield a condition, the counter's name and the metadata key of what is added; None for 1."""
-    yield _has("plan"), (words.REQUESTS, None)
-    yield _has("prompt_tokens"), (words.PROMPT_TOKENS, "prompt_tokens")
-    yield _has("cached_tokens"), (words.CACHED_TOKENS, "cached_tokens")
+    """Yield a condition, the counter's name and the metadata path of what is added; None for 1."""
+    yield _has("key"), (words.REQUESTS, None)
+    yield _has("usage", "prompt"), (words.PROMPT_TOKENS, "usage:prompt")
+    yield _has("usage", "cached"), (words.CACHED_TOKENS, "usage:cached")
 
 
 def _counted_by_arm() -> Iterable[tuple[_Config, tuple[str, str | None]]]:
-    yield _has("plan"), (words.ARM_REQUESTS, None)
-    yield _all(_has("plan"), _failed()), (words.ARM_ERRORS, None)
-    yield _has("prompt_tokens"), (words.ARM_PROMPT_TOKENS, "prompt_tokens")
-    yield _has("cached_tokens"), (words.ARM_CACHED_TOKENS, "cached_tokens")
+    yield _has("key"), (words.ARM_REQUESTS, None)
+    yield _all(_has("key"), _failed()), (words.ARM_ERRORS, None)
+    yield _has("usage", "prompt"), (words.ARM_PROMPT_TOKENS, "usage:prompt")
+    yield _has("usage", "cached"), (words.ARM_CACHED_TOKENS, "usage:cached")
 
 
 def _logger(scope: _Config, condition: _Config, **stats: list[_Config]) -> _Config:
@@ -81,9 +81,9 @@ def _logger(scope: _Config, condition: _Config, **stats: list[_Config]) -> _Conf
 
 def _by_key(name: str, value: str | None) -> _Config:
     labels = {
-        words.LABEL_PLAN: _request("plan"),
+        words.LABEL_PLAN: _PLAN,
         words.LABEL_KEY: _request("key"),
-        words.LABEL_DECISION: _request("decision"),
+        words.LABEL_DECISION: f"%RESP({DECISION_HEADER})%{_request('decision')}",
     }
     return _counter(name, value, labels)
 
@@ -118,8 +118,9 @@ def _failed() -> _Config:
     return {"or_filter": {"filters": [status, {"response_flag_filter": {"flags": list(_BROKEN)}}]}}
 
 
-def _has(key: str) -> _Config:
-    matcher = {"filter": names.NAMESPACE, "path": [{"key": key}], "value": {"present_match": True}}
+def _has(*path: str) -> _Config:
+    keys = [{"key": key} for key in path]
+    matcher = {"filter": names.NAMESPACE, "path": keys, "value": {"present_match": True}}
     return {"metadata_filter": {"matcher": matcher, "match_if_key_not_found": False}}
 
 
@@ -131,4 +132,6 @@ def _request(key: str) -> str:
     return f"%DYNAMIC_METADATA({names.NAMESPACE}:{key})%"
 
 
-_ARM_LABELS = {words.LABEL_PLAN: _request("plan"), words.LABEL_ARM: ARM}
+_PLAN = "%UPSTREAM_CLUSTER%"
+"""A plan's cluster bears its name."""
+_ARM_LABELS = {words.LABEL_PLAN: _PLAN, words.LABEL_ARM: ARM}

@@ -13,7 +13,7 @@ from cacheroute.domain.spec import ANY_MODEL, PlanRef
 from cacheroute.domain.table import Arm, RoutingTable, TableGroup
 from cacheroute.proxy import names
 from cacheroute.proxy.clusters import DESTINATION, HOST_METADATA, SET
-from cacheroute.proxy.telemetry import DECISION, DECISION_HEADER, EXPLAINED_VERSION
+from cacheroute.proxy.telemetry import DECISION, DECISION_HEADER, EXPLAINED_VERSION, PLAN_HEADER
 
 MODEL_FIELD = "model"
 MODELS_PATH = "/v1/models"
@@ -51,7 +51,7 @@ def route_configuration(tables: Sequence[RoutingTable]) -> route_pb2.RouteConfig
         response_headers_to_add=[
             _header("x-cacheroute-destination", f"%UPSTREAM_METADATA({HOST_METADATA}:{DESTINATION})%"),
             _header(DECISION_HEADER, DECISION),
-            _header("x-cacheroute-plan", f"%METADATA(ROUTE:{names.NAMESPACE}:{EXPLAINED_VERSION})%"),
+            _header(PLAN_HEADER, f"%METADATA(ROUTE:{names.NAMESPACE}:{EXPLAINED_VERSION})%"),
         ],
     )
 

@@ -18,11 +18,6 @@ local function plans_of(handle)
   return newest
 end
 
--- A plan of the newest route table; nil where it has none of that name.
-local function plan_named(name)
-  return newest and newest.plans[name]
-end
-
 local function percent(odd)
   return string.format('%%%02x', string.byte(odd))
 end
@@ -75,27 +70,27 @@ local function spiffe_id(request)
 end
 
 -- A header that a request has twice has both values with a comma between them, which is in no key.
-local function read(request, headers, members, source)
+local function read(handle, headers, members, source)
   if source.header then
     return headers:get(source.header)
   elseif source.cookie then
     return cookie(headers, source.cookie)
   elseif source.claim then
-    return claim(request, source)
+    return claim(handle:streamInfo(), source)
   elseif source.certificate then
-    return spiffe_id(request)
+    return spiffe_id(handle:streamInfo())
   end
   return members[source.field]
 end
 
 -- The first source that has a value; an empty one counts as absent. Where the body is needed for that and has not
 -- been read (`members` is nil), the second value is true.
-local function find_key(request, headers, members, sources)
+local function find_key(handle, headers, members, sources)
   for _, source in ipairs(sources) do
     if source.field and not members then
       return nil, true
     end
-    local value = read(request, headers, members, source)
+    local value = read(handle, headers, members, source)
     if value and value ~= '' then
       return value
     end
@@ -114,9 +109,9 @@ local function canonical(raw, max_length)
   return key
 end
 
--- Whether the request prefills a prompt; what manages models or counts tokens has no key.
-local function has_key(headers)
-  return KEYED_PATHS[string.match(headers:get(':path') or '', '^[^?]*')]
+-- Whether a request to this path prefills a prompt; what manages models or counts tokens has no key.
+local function prefills(path)
+  return path and (KEYED_PATHS[path] or KEYED_PATHS[string.match(path, '^[^?]*')])
 end
 
 -- Whether there is a body, and surely none so large that Envoy must answer 413, which it does where it is read.
@@ -128,12 +123,12 @@ end
 
 -- The plan of a request, and its key as it stands there. Only where one plan serves every model can the key be known
 -- before the body is. A request without a body has no key; a body that is no JSON object names no model.
-local function choose(handle, gateway)
-  local only, headers = gateway.plans[gateway.only], handle:headers()
+local function choose(handle, headers, gateway, keyed)
+  local only = gateway.plans[gateway.only]
   if only and may_go_unread(headers) then
     local raw, unread
-    if has_key(headers) then
-      raw, unread = find_key(handle:streamInfo(), headers, nil, only.sources)
+    if keyed then
+      raw, unread = find_key(handle, headers, nil, only.sources)
     end
     if not unread then
       return only, raw
@@ -145,18 +140,20 @@ local function choose(handle, gateway)
   end
   local members = json_members(body:getBytes(0, body:length()), gateway.fields, MAX_STEPS) or {}
   local plan, raw = plan_of(gateway, members.model), nil
-  if plan and has_key(handle:headers()) then
-    raw = find_key(handle:streamInfo(), handle:headers(), members, plan.sources)
+  if plan and keyed then
+    raw = find_key(handle, handle:headers(), members, plan.sources)
   end
   return plan, raw, (members.model or '') == ''
 end
 
 -- Every request starts in the virtual host that answers "no such model".
 function envoy_on_request(handle)
-  if handle:headers():get(':method') == 'CONNECT' then
+  local headers = handle:headers()
+  local keyed = prefills(headers:get(':path'))
+  if not keyed and headers:get(':method') == 'CONNECT' then
     return -- its body never ends
   end
-  local plan, raw, unnamed = choose(handle, plans_of(handle))
+  local plan, raw, unnamed = choose(handle, headers, plans_of(handle), keyed)
   if not plan then
     if unnamed then
       enter(handle, NO_MODEL)
@@ -164,8 +161,6 @@ function envoy_on_request(handle)
     return
   end
   local key = raw and canonical(raw, plan.max_length)
-  local request = handle:streamInfo():dynamicMetadata()
-  request:set(NAMESPACE, 'plan', plan.name)
-  request:set(NAMESPACE, 'key', key or raw and REJECTED or '')
+  handle:streamInfo():dynamicMetadata():set(NAMESPACE, 'key', key or raw and REJECTED or '')
   enter(handle, plan.prefix .. (key or COLD))
 end

@@ -10,7 +10,7 @@ local READABLE = { ['application/json'] = true, [STREAM] = true }
 
 local function kind_of(headers)
   local kind = headers:get('content-type')
-  return kind and string.match(string.lower(kind), '^[^; ]*')
+  return READABLE[kind] and kind or kind and string.match(string.lower(kind), '^[^; ]*')
 end
 
 -- A member that is a whole number, which engines may also write as a text; nil for anything else.
@@ -20,17 +20,16 @@ local function tokens(object, member)
   return number and number < MAX_TOKENS and number or nil
 end
 
--- Envoy's objects live until the script waits for the next chunk: they are asked for each time.
-local function note(handle, object)
-  local metadata = handle:streamInfo():dynamicMetadata()
+-- Tells the counters what is new in the object. Envoy's objects live until the script waits for the next chunk, so they
+-- are asked for each time; one member costs less than two.
+local function note(handle, object, seen)
   local prompt = tokens(object, 'prompt_tokens') or tokens(object, 'input_tokens')
   local cached = tokens(object, 'cached_tokens')
   local read = not cached and tokens(object, 'cache_read_input_tokens')
-  if prompt then
-    metadata:set(NAMESPACE, 'prompt_tokens', prompt + (read or 0))
-  end
-  if cached or read then
-    metadata:set(NAMESPACE, 'cached_tokens', cached or read)
+  prompt, cached = prompt and prompt + (read or 0) or seen.prompt, cached or read or seen.cached
+  if prompt ~= seen.prompt or cached ~= seen.cached then
+    seen.prompt, seen.cached = prompt, cached
+    handle:streamInfo():dynamicMetadata():set(NAMESPACE, 'usage', seen)
   end
 end
 
@@ -45,7 +44,7 @@ local function unfinished(text, start)
 end
 
 -- Notes every complete usage of the text, and returns what the next chunk may complete.
-local function scan(handle, text)
+local function scan(handle, text, seen)
   local start = 1
   while true do
     local at = string.find(text, USAGE, start, true)
@@ -58,7 +57,7 @@ local function scan(handle, text)
       if not last then
         return unfinished(text, at)
       end
-      note(handle, object)
+      note(handle, object, seen)
       start = last
     elseif value == '' or not string.find(text, '%S', at + #USAGE) then
       return unfinished(text, at)
@@ -68,37 +67,39 @@ local function scan(handle, text)
   end
 end
 
--- Hands the decision on to the counters: Envoy works it out once, for the header, which not every plan shows.
-local function note_decision(metadata, headers, plan)
+-- The counters read the decision off the answer. One that may not show it (only explained ones name their plan) tells
+-- them apart from it.
+local function hide_decision(handle, headers)
   local decision = headers:get(DECISION_HEADER)
   if decision then
-    metadata:set(NAMESPACE, 'decision', decision)
-    if not (plan and plan.explain) then
-      headers:remove(DECISION_HEADER)
-    end
+    handle:streamInfo():dynamicMetadata():set(NAMESPACE, 'decision', decision)
+    headers:remove(DECISION_HEADER)
   end
 end
 
 function envoy_on_response(handle)
-  local metadata, headers = handle:streamInfo():dynamicMetadata(), handle:headers()
-  local ours = metadata:get(NAMESPACE)
-  if not ours then
-    return
+  local headers = handle:headers()
+  if not headers:get(PLAN_HEADER) then
+    hide_decision(handle, headers)
   end
-  note_decision(metadata, headers, plan_named(ours.plan))
   local kind = kind_of(headers)
   if kind == STREAM then
-    metadata:set(NAMESPACE, 'stream', true)
+    handle:streamInfo():dynamicMetadata():set(NAMESPACE, 'stream', true)
   end
   if not READABLE[kind] or headers:get('content-encoding') then
     return
   end
-  local rest
+  local rest, seen = nil, {}
   for chunk in handle:bodyChunks() do
     local length = chunk:length()
     if length > 0 then
       local text = chunk:getBytes(0, length)
-      rest = scan(handle, rest and rest .. text or text)
+      rest = scan(handle, rest and rest .. text or text, seen)
     end
   end
+end
+
+-- What calls Envoy cannot be compiled: LuaJIT would try again and again.
+for _, crossing in ipairs({ envoy_on_request, choose, find_key, read, enter, plans_of, envoy_on_response, scan, note }) do
+  jit.off(crossing)
 end
