@@ -13,6 +13,7 @@ from benchmarks.gateway.processes import START_SECONDS, MeasureError, page
 from benchmarks.gateway.results import Figure, Row
 from benchmarks.gateway.standalone import PLAN, Settings, standalone
 from cacheroute.prom.exposition import read_counters
+from cacheroute.prom.window import CounterWindow
 
 FLOOD, QUICK_FLOOD = 1_000_000, 20_000
 KNOWN = 120
@@ -64,6 +65,34 @@ class _Curve:
         return max(0.0, max(values[middle:] or values) - max(values[:middle]))
 
 
+class _Counted:
+    """How many requests of known keys Envoy has counted since the first look, read as the operator does.
+
+    Envoy drops what rests, such as the counters of the time before the plan, so that a mere difference would not do.
+    """
+
+    def __init__(self, gateway: rig.Gateway) -> None:
+        self._gateway = gateway
+        self._window = CounterWindow(1.0)
+        self._looks = 0.0
+        self._sum = 0.0
+        self.look()
+
+    def look(self) -> int:
+        """Read the counters; returns the requests since the first look."""
+        self._looks += 1.0
+        self._window.add(self._looks, read_counters(page(self._gateway.stats).decode()))
+        grown = self._window.growth(PLAN, self._looks, 1.0)
+        if grown is not None:
+            self._sum += sum(grown.requests.get(f"tenant-{number:07d}", 0.0) for number in range(KNOWN))
+        return int(self._sum)
+
+    def until(self, expected: int) -> int:
+        """Return the count, which follows the answers."""
+        counts = (self.look() for _ in range(10))
+        return next((count for count in counts if count >= expected), 0) or self.look()
+
+
 def _begin_and_end(costs: list[float]) -> tuple[float, float]:
     """Return the medians of the first and of the last fifth."""
     fifth = max(1, len(costs) // 5)
@@ -78,20 +107,22 @@ def run(say: Callable[[str], None], *, quick: bool) -> Row:
         gateway = stack.enter_context(standalone(settings, rig.addresses(DESTINATIONS, port)))
         say("flood: waiting for the plan of the known keys")
         _until_planned(gateway)
-        before, curve = _counted(gateway), _Curve()
+        counted, curve = _Counted(gateway), _Curve()
         curve.add(0, gateway)
-        sent = _flood(gateway, QUICK_FLOOD if quick else FLOOD, curve, say)
-        after = _until_counted(gateway, before + sent)
+        sent = _flood(gateway, QUICK_FLOOD if quick else FLOOD, curve, counted, say)
+        found = counted.until(sent)
         planned = _decision(gateway) == "planned"
     return Row(
         "flood",
         "A flood of distinct keys",
-        _figures(curve, sent, after - before, planned=planned),
+        _figures(curve, sent, found, planned=planned),
         more=_more(curve),
     )
 
 
-def _flood(gateway: rig.Gateway, size: int, curve: _Curve, say: Callable[[str], None]) -> int:
+def _flood(
+    gateway: rig.Gateway, size: int, curve: _Curve, counted: _Counted, say: Callable[[str], None]
+) -> int:
     """Send the flood, half in a header and half in the body, beside the known keys; returns requests of these."""
     sent, at, piece = 0, 0, 2 if size == QUICK_FLOOD else PIECE_SECONDS
     for where, last in zip(WHERE, (size // 2, size), strict=True):
@@ -102,6 +133,7 @@ def _flood(gateway: rig.Gateway, size: int, curve: _Curve, say: Callable[[str], 
             curve.costs[where].append(round(spent * 1e6 / (keys + known), 1))
             at, sent = at + keys + CONNECTIONS, sent + known
             curve.add(at, gateway)
+            counted.look()
             say(_progress(curve, where, keys / piece))
     return sent
 
@@ -157,18 +189,6 @@ def _decision(gateway: rig.Gateway) -> str:
     with urllib.request.urlopen(request, timeout=START_SECONDS) as answer:  # noqa: S310  same
         decision: str = answer.headers["x-cacheroute-decision"]
         return decision
-
-
-def _counted(gateway: rig.Gateway) -> int:
-    """Return how many requests of known keys Envoy has counted."""
-    requests = read_counters(page(gateway.stats).decode())[PLAN].requests
-    return int(sum(requests.get(f"tenant-{number:07d}", 0) for number in range(KNOWN)))
-
-
-def _until_counted(gateway: rig.Gateway, expected: int) -> int:
-    """Return the count, which follows the answers."""
-    counts = (_counted(gateway) for _ in range(10))
-    return next((count for count in counts if count >= expected), 0) or _counted(gateway)
 
 
 def _figures(curve: _Curve, sent: int, counted: int, *, planned: bool) -> list[Figure]:

@@ -14,9 +14,14 @@ PLAN = "inference/llama"
 
 
 def counters(**requests: float) -> dict[str, PlanCounters]:
-    return {
-        PLAN: PlanCounters(dict(requests), prompt_tokens={key: 10 * value for key, value in requests.items()})
+    return decided({"planned": requests})
+
+
+def decided(requests: dict[str, dict[str, float]]) -> dict[str, PlanCounters]:
+    tokens = {
+        decision: {key: 10 * value for key, value in by_key.items()} for decision, by_key in requests.items()
     }
+    return {PLAN: PlanCounters(requests, tokens)}
 
 
 def test_growth_needs_two_samples() -> None:
@@ -37,6 +42,18 @@ def test_a_reset_counts_from_zero() -> None:
     growth = window.growth(PLAN, 2, 10)
     assert growth is not None
     assert growth.requests == {"a": 14}
+
+
+def test_a_counter_that_the_proxy_drops_is_no_reset_of_the_key() -> None:
+    """Envoy drops counters that rest: a key's of before its plan, or of the time when its standby answered."""
+    window = CounterWindow(100)
+    window.add(0, decided({"cold": {"a": 100}, "planned": {"a": 5000}}))
+    window.add(1, decided({"cold": {"a": 100}, "planned": {"a": 5010}}))
+    window.add(2, decided({"planned": {"a": 5020}}))
+    window.add(3, decided({"cold": {"a": 1}, "planned": {"a": 5020}}))
+    growth = window.growth(PLAN, 3, 10)
+    assert growth is not None
+    assert (growth.requests, growth.prompt_tokens) == ({"a": 21}, {"a": 210})
 
 
 def test_the_window_forgets() -> None:
@@ -85,11 +102,12 @@ def test_counters_are_read_from_exposition_text() -> None:
         'envoy_cluster_upstream_rq{plan="n/p"} 7',
     )
     read = read_counters("\n".join(lines))
-    assert read["n/p"].requests == {"a": 5, 'b,plan="q/q",routing_key="z': 4}
-    assert read["n/p"].prompt_tokens == {"a": 1200}
+    cold = {"a": 2, 'b,plan="q/q",routing_key="z': 4}
+    assert read["n/p"].requests == {"planned": {"a": 3}, "cold": cold}
+    assert read["n/p"].prompt_tokens == {"": {"a": 1200}}
     assert read["n/p"].figures == {("cached_tokens", "plan"): 1100, (math.inf, "flat"): 6, (0.5, "flat"): 2}
     assert read[PROXY].figures == {DROPPED: 8}
-    assert read['n/"p\\'].requests == {"x{,}= 1": 1000}
+    assert read['n/"p\\'].requests == {"": {"x{,}= 1": 1000}}
 
 
 async def test_rates_of_two_gateways_add_up() -> None:

@@ -14,6 +14,7 @@ from cacheroute.domain.telemetry import (
     ARM_REQUESTS,
     ARM_TTFT,
     LABEL_ARM,
+    LABEL_DECISION,
     LABEL_KEY,
     LABEL_PLAN,
     METRIC_PREFIX,
@@ -48,24 +49,34 @@ def _label(name: str) -> re.Pattern[str]:
     return re.compile(rf'(?:^|,){name}="([^"\\]*(?:\\.[^"\\]*)*)"')
 
 
-_PLAN, _KEY, _ARM, _BOUND = (_label(name) for name in (LABEL_PLAN, LABEL_KEY, LABEL_ARM, "le"))
+_PLAN, _KEY, _DECISION, _ARM, _BOUND = (
+    _label(name) for name in (LABEL_PLAN, LABEL_KEY, LABEL_DECISION, LABEL_ARM, "le")
+)
 
 
 Figure = tuple[str | float, str]
+ByKey = dict[str, float]
+"""Numbers by the value of the label of the key."""
+
+
+def _by_decision() -> dict[str, ByKey]:
+    return defaultdict(lambda: defaultdict(float))
 
 
 @dataclass(slots=True)
 class PlanCounters:
-    """Counters of one plan, summed over decisions; they only grow while the proxy lives.
+    """Counters of one plan. Each only grows until the proxy ends or drops it, which it does with one that rests.
+
+    So a key's counters are not added up over decisions: one that was dropped would look like a reset of the sum.
 
     Attributes:
-        requests: by the value of the label of the key.
+        requests: by decision, then by key.
         prompt_tokens: likewise.
         figures: by figure and arm; of the time to first token by upper bound and arm, the cumulative buckets.
     """
 
-    requests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    prompt_tokens: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    requests: dict[str, ByKey] = field(default_factory=_by_decision)
+    prompt_tokens: dict[str, ByKey] = field(default_factory=_by_decision)
     figures: dict[Figure, float] = field(default_factory=lambda: defaultdict(float))
 
 
@@ -76,9 +87,9 @@ def read_counters(text: str) -> dict[str, PlanCounters]:
         name, labels, value = match.groups()
         counters = plans[_value(_PLAN, labels)]
         if name == REQUESTS:
-            counters.requests[_value(_KEY, labels)] += float(value)
+            counters.requests[_value(_DECISION, labels)][_value(_KEY, labels)] += float(value)
         elif name == PROMPT_TOKENS:
-            counters.prompt_tokens[_value(_KEY, labels)] += float(value)
+            counters.prompt_tokens[_value(_DECISION, labels)][_value(_KEY, labels)] += float(value)
         else:
             counters.figures[_figure(name, labels)] += float(value)
     return plans

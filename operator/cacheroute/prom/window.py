@@ -3,7 +3,7 @@
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from cacheroute.prom.exposition import Figure, PlanCounters
+from cacheroute.prom.exposition import ByKey, Figure, PlanCounters
 
 MAX_KEYS = 200_000
 """Keys kept of one step; clients choose keys, so memory must not depend on them. Further ones count as unkeyed."""
@@ -14,25 +14,32 @@ class Growth:
     """What one proxy counted for one plan over some time.
 
     Attributes:
-        requests: by the value of the label of the key.
+        requests: by key, over all decisions.
         prompt_tokens: likewise.
         figures: by figure and arm, as PlanCounters has them.
         start: of the first step, seconds.
         end: of the last step, seconds; later than ``start``.
     """
 
-    requests: dict[str, float]
-    prompt_tokens: dict[str, float]
+    requests: ByKey
+    prompt_tokens: ByKey
     figures: dict[Figure, float]
     start: float
     end: float
 
 
 @dataclass(slots=True)
+class _Sum:
+    requests: ByKey = field(default_factory=lambda: defaultdict(float))
+    prompt_tokens: ByKey = field(default_factory=lambda: defaultdict(float))
+    figures: dict[Figure, float] = field(default_factory=lambda: defaultdict(float))
+
+
+@dataclass(slots=True)
 class _Step:
     start: float
     end: float
-    plans: dict[str, PlanCounters]
+    plans: dict[str, _Sum]
 
 
 @dataclass(slots=True)
@@ -67,7 +74,7 @@ class CounterWindow:
         steps = [step for step in self._steps if step.end > now - seconds]
         if not steps:
             return None
-        total = PlanCounters()
+        total = _Sum()
         for step in steps:
             _add(total, step.plans.get(plan))
         start, end = steps[0].start, steps[-1].end
@@ -80,10 +87,10 @@ class CounterWindow:
         )
 
 
-def _grown(before: PlanCounters | None, now: PlanCounters) -> PlanCounters:
-    """Return what was counted since ``before``, a new key from 0; only keys that grew are kept."""
+def _grown(before: PlanCounters | None, now: PlanCounters) -> _Sum:
+    """Return what was counted since ``before``, a new counter from 0; only keys that grew are kept."""
     former = before or PlanCounters()
-    return PlanCounters(
+    return _Sum(
         requests=_grown_by_key(former.requests, now.requests),
         prompt_tokens=_grown_by_key(former.prompt_tokens, now.prompt_tokens),
         figures={
@@ -92,12 +99,14 @@ def _grown(before: PlanCounters | None, now: PlanCounters) -> PlanCounters:
     )
 
 
-def _grown_by_key(before: dict[str, float], now: dict[str, float]) -> dict[str, float]:
-    grown: dict[str, float] = defaultdict(float)
-    for key, value in now.items():
-        delta = _delta(before.get(key, 0.0), value)
-        if delta > 0:
-            grown[key if len(grown) < MAX_KEYS else ""] += delta
+def _grown_by_key(before: dict[str, ByKey], now: dict[str, ByKey]) -> ByKey:
+    grown: ByKey = defaultdict(float)
+    for decision, counters in now.items():
+        former = before.get(decision, {})
+        for key, value in counters.items():
+            delta = _delta(former.get(key, 0.0), value)
+            if delta > 0:
+                grown[key if key in grown or len(grown) < MAX_KEYS else ""] += delta
     return grown
 
 
@@ -105,7 +114,7 @@ def _delta(before: float, now: float) -> float:
     return now - before if now >= before else now
 
 
-def _add(total: PlanCounters, step: PlanCounters | None) -> None:
+def _add(total: _Sum, step: _Sum | None) -> None:
     if step is None:
         return
     for key, value in step.requests.items():
