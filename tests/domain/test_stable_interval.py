@@ -23,6 +23,7 @@ from cacheroute.domain.spec import (
     PlanSpec,
     PolicyName,
 )
+from cacheroute.planning.hindsight import Caution
 from cacheroute.planning.options import AdmissionRule
 from tests.domain.builders import fleet, observe, rates, spec
 
@@ -364,3 +365,21 @@ def test_overrides_that_policy_paper_does_not_look_at_are_told() -> None:
     )
     accepted = step(fleet(*NAMES), rates(many()), None, the_spec).conditions[0]
     assert accepted.message.endswith("are not looked at by policy Paper")
+
+
+def test_rates_that_outran_the_plan_are_told_and_stored() -> None:
+    values = many(400)
+    before = plan_of(step(fleet(*NAMES), rates(values), None, ROOMY))
+    assert before.summary.cautions == ()
+    quietest = min(values, key=values.__getitem__)
+    after = plan_of(step(fleet(*NAMES), rates(values | {quietest: 6.0}), before, ROOMY))
+    assert after.summary.cautions == (Caution.HOT_DESTINATION,)
+    assert "HotDestination: a router that looks at load" in after.summary.phase("hindsight")
+    assert from_document(to_document(after)).summary == after.summary
+
+
+def test_traffic_without_keys_is_told() -> None:
+    measured = replace(rates(many(400)), unkeyed=4.0)
+    plan = plan_of(step(fleet(*NAMES), measured, None, ROOMY))
+    assert plan.summary.cautions == (Caution.COLD_TRAFFIC,)
+    assert "33 % of them had no destinations" in plan.summary.phase("hindsight")

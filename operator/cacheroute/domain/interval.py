@@ -14,6 +14,7 @@ from cacheroute.domain.rates import Rates
 from cacheroute.domain.seating import seating
 from cacheroute.domain.spec import PlanSpec, PolicyName
 from cacheroute.planning import types as planning
+from cacheroute.planning.hindsight import Hindsight, look_back
 from cacheroute.planning.paper import plan_paper
 from cacheroute.planning.regime import diagnose
 from cacheroute.planning.report import Cause
@@ -44,7 +45,7 @@ def next_plan(
     made = _made(spec, given, rates, repairs_only=repairs_only)
     groups = _groups(made, given, _moves(made, given, plan, now))
     ordered = tuple(sorted(seats.seats, key=lambda seat: seat.index))
-    summary = _summary(made, given)
+    summary = _summary(made, given, _hindsight(spec, plan, made, given))
     version = groups_version(groups)
     if plan is not None and version == plan.version and ordered == plan.seats:
         return replace(plan, summary=summary, basis=Basis(spec.pools, spec.overrides))
@@ -136,7 +137,13 @@ def _names(given: PlannerInput) -> tuple[str, ...]:
     return tuple(seat.name for seat in given.seats)
 
 
-def _summary(made: planning.Plan, given: PlannerInput) -> PlanSummary:
+def _hindsight(spec: PlanSpec, plan: Plan | None, made: planning.Plan, given: PlannerInput) -> Hindsight:
+    """Put the rates on the plan that was in force; before the first plan, on that one."""
+    older = made if plan is None else given.incumbent
+    return look_back(older, given.demand, given.fleet, float(spec.rates.window_seconds))
+
+
+def _summary(made: planning.Plan, given: PlannerInput, hindsight: Hindsight) -> PlanSummary:
     report, names = made.report, _names(given)
     loss, regime = report.loss, report.regime
     return PlanSummary(
@@ -158,6 +165,7 @@ def _summary(made: planning.Plan, given: PlannerInput) -> PlanSummary:
         planned_hit=regime.planned_hit,
         multiplier=regime.multiplier,
         worth=regime.worth,
+        cautions=hindsight.cautions,
         verdict=report.verdict.verdict,
-        phases=phases(report, names, float(given.fleet.capacity[given.fleet.present].sum())),
+        phases=phases(report, names, float(given.fleet.capacity[given.fleet.present].sum()), hindsight),
     )

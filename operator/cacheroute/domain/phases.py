@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from cacheroute.domain.plan import MAX_CHANGES, KeyChange, MoveCause, Phase
 from cacheroute.domain.wording import counted
+from cacheroute.planning.hindsight import Caution, Hindsight
 from cacheroute.planning.regime import Regime, Worth
 from cacheroute.planning.report import Cause, Changes, PlanReport, Stop, Verdict
 
@@ -49,14 +50,23 @@ _WORTH: Mapping[Worth, str] = {
     Worth.IMBALANCED: "the imbalance costs more than affinity gains",
 }
 
+_CAUTIONS: Mapping[Caution, str] = {
+    Caution.HOT_DESTINATION: "HotDestination: a router that looks at load for every request would hold more; shorten "
+    "spec.rates.windowSeconds and spec.planning.intervalSeconds, or plan for more headroom",
+    Caution.COLD_TRAFFIC: "ColdTraffic: that part gains nothing; raise warmPrefixes if caches have room, or choose keys that last",
+}
 
-def phases(report: PlanReport, names: Sequence[str], capacity: float) -> tuple[Phase, ...]:
+
+def phases(
+    report: PlanReport, names: Sequence[str], capacity: float, hindsight: Hindsight
+) -> tuple[Phase, ...]:
     """Return what each phase did, in order, and what the traffic is to the fleet.
 
     Args:
         report: of the planner.
         names: of the destinations.
         capacity: requests/s of all destinations that are there.
+        hindsight: what the rates made of the plan before.
     """
     changes = report.changes
     return (
@@ -70,6 +80,7 @@ def phases(report: PlanReport, names: Sequence[str], capacity: float) -> tuple[P
         Phase("standby", _standbys(report, names)),
         Phase("verdict", _verdict(report)),
         Phase("regime", regime_line(report.regime)),
+        Phase("hindsight", hindsight_line(hindsight)),
     )
 
 
@@ -140,6 +151,17 @@ def regime_line(regime: Regime) -> str:
         f"{_WORTH[regime.worth]}: predicted prefix hits {100 * regime.flat_hit:.1f} % flat, "
         f"{100 * regime.planned_hit:.1f} % planned, capacity x {regime.multiplier:.2f}"
     )
+
+
+def hindsight_line(hindsight: Hindsight) -> str:
+    """Return in one line what the rates made of the plan before, and what to do about it."""
+    if hindsight.utilisation <= 0:
+        return "no traffic to judge by"
+    line = (
+        f"the rates put {hindsight.hottest:.2f} times the mean on the hottest destination of the plan before (chance taken off), "
+        f"at {100 * hindsight.utilisation:.0f} % of the fleet's capacity; {100 * hindsight.cold:.0f} % of them had no destinations"
+    )
+    return "; ".join([line, *(_CAUTIONS[one] for one in hindsight.cautions)])
 
 
 def key_changes(changes: Changes, keys: Sequence[str], names: Sequence[str]) -> tuple[KeyChange, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from cacheroute.domain.fleet import Pool
 from cacheroute.domain.spec import Override, PolicyName
+from cacheroute.planning.hindsight import Caution
 from cacheroute.planning.regime import Worth
 from cacheroute.planning.report import Verdict
 
@@ -149,6 +150,7 @@ class PlanSummary:
         planned_hit: the same by plan, 0..1.
         multiplier: predicted requests/s at the same latency against flat routing.
         worth: whether affinity is worth it for this traffic on this fleet.
+        cautions: why routers that look at every request may serve this traffic better than a plan.
         verdict: what became of the optional changes.
         phases: what each phase of the planner did.
     """
@@ -171,6 +173,7 @@ class PlanSummary:
     planned_hit: float = 0.0
     multiplier: float = 0.0
     worth: Worth = Worth.UNKNOWN
+    cautions: tuple[Caution, ...] = ()
     verdict: Verdict = Verdict.NOTHING
     phases: tuple[Phase, ...] = ()
 

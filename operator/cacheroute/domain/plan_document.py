@@ -19,6 +19,7 @@ from cacheroute.domain.plan import (
     groups_version,
 )
 from cacheroute.domain.spec import Override, OverrideRoute, PolicyName
+from cacheroute.planning.hindsight import Caution
 from cacheroute.planning.regime import Worth
 from cacheroute.planning.report import Verdict
 
@@ -77,6 +78,7 @@ def _summary_document(summary: PlanSummary) -> dict[str, Any]:
         "plannedHit": summary.planned_hit,
         "multiplier": summary.multiplier,
         "worth": summary.worth.value,
+        "cautions": [one.value for one in summary.cautions],
         "verdict": summary.verdict.value,
         "phases": [[one.name, one.message] for one in summary.phases],
     }
@@ -186,6 +188,7 @@ def _summary(fields: Mapping[str, Any]) -> PlanSummary:
         planned_hit=float(fields.get("plannedHit", 0.0)),
         multiplier=float(fields.get("multiplier", 0.0)),
         worth=Worth(fields.get("worth", Worth.UNKNOWN)),
+        cautions=tuple(Caution(one) for one in fields.get("cautions", ())),
         verdict=Verdict(fields.get("verdict", Verdict.NOTHING)),
         phases=tuple(Phase(str(name), str(message)) for name, message in fields.get("phases", ())),
     )

@@ -55,6 +55,13 @@ class PredictedModel(Model):
     """Is affinity worth it here? A model's answer; a measurement is what decides."""
 
     worth: Text = Field(description="WorthIt, FlatIsWarm, TooSparse, ImbalanceEatsGain or Unknown.")
+    cautions: tuple[Text, ...] = Field(
+        default=(),
+        max_length=8,
+        description="Why routers that look at every request may serve this traffic better than a plan: HotDestination, "
+        "ColdTraffic.",
+        json_schema_extra=list_type("atomic"),
+    )
     flat_hit_percent: Decimal = Field(
         description="Requests that would find their prefix with flat routing, percent."
     )

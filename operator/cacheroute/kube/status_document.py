@@ -115,6 +115,7 @@ def _predicted(summary: PlanSummary) -> PredictedModel | None:
         return None
     return PredictedModel(
         worth=summary.worth,
+        cautions=tuple(one.value for one in summary.cautions),
         flat_hit_percent=f"{100 * summary.flat_hit:.1f}",
         planned_hit_percent=f"{100 * summary.planned_hit:.1f}",
         capacity_multiplier=f"{summary.multiplier:.2f}",
