@@ -64,11 +64,11 @@ def test_moved_keys_change_routes_only() -> None:
 def test_endpoints_are_in_the_sets_of_their_seats() -> None:
     shared = set_name((0, 1))
     assert sets(table()) == {
-        "pod-1": {"all", "s0", shared},
-        "pod-2": {"all", "s1", shared},
-        "pod-3": {"all", "s2"},
-        "pod-4": {"all"},
-        "pod-5": {"all"},
+        "pod-1": {"s0", shared},
+        "pod-2": {"s1", shared},
+        "pod-3": {"s2"},
+        "pod-4": set(),
+        "pod-5": set(),
     }
 
 

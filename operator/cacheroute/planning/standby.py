@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cacheroute.planning.pairs import Floats, Ints, Pairs, add_up, loads_without, shares
 from cacheroute.planning.placement import least_utilised
 from cacheroute.planning.report import LossReport
-from cacheroute.planning.targets import fresh_targets, targets_in_force
+from cacheroute.planning.targets import fresh_targets, most_targets, targets_in_force
 from cacheroute.planning.types import UNKNOWN, Demand, Fleet
 
 _STRICTLY = 1e-9
@@ -216,9 +216,10 @@ def _spread_one(losses: _Losses, r: int, standby: Ints, limit: float) -> float:
     """Choose the standbys of the keys that only ``r`` has; return the imbalance after its loss."""
     keys = losses.sole[r]
     candidates = _candidates(np.array([r]), losses.fleet)
-    fresh = fresh_targets(r, candidates, losses.before_takeover(r))
+    most = most_targets(losses.fleet.size)
+    fresh = fresh_targets(r, candidates, losses.before_takeover(r), most)
     if candidates.size:
-        targets = targets_in_force(standby[keys], fresh, candidates)
+        targets = targets_in_force(standby[keys], fresh, candidates, most)
         misplaced = keys[~np.isin(standby[keys], targets)]
         standby[misplaced] = UNKNOWN
         _spread(losses, r, misplaced, targets, standby)

@@ -15,7 +15,7 @@ from google.protobuf import struct_pb2
 from cacheroute.domain.table import Endpoint, RoutingTable
 from cacheroute.proxy import upstream
 from cacheroute.proxy.messages import milliseconds, packed, seconds, uint32
-from cacheroute.proxy.names import FLEET, cluster_name, set_name
+from cacheroute.proxy.names import cluster_name, set_name
 from cacheroute.proxy.tuning import Tuning
 
 HOST_METADATA = "envoy.lb"
@@ -26,13 +26,14 @@ DESTINATION = "destination"
 _HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _CHOICES = 2
 _Subsets = cluster_pb2.Cluster.LbSubsetConfig
+_Selector = _Subsets.LbSubsetSelector
 
 
 def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
     """Return the cluster of a plan; it depends on its name, failover and limits.
 
-    There is no fallback besides the routes' own lists: with ANY_ENDPOINT a set without endpoints, a vacant seat,
-    would be served by the whole fleet before the list comes to its standby.
+    What names no set goes to the whole fleet. A set without endpoints, a vacant seat, has no fallback besides the
+    routes' own lists: with ANY_ENDPOINT there it would be served by the fleet before the list comes to its standby.
     """
     return cluster_pb2.Cluster(
         name=cluster_name(table.ref),
@@ -43,10 +44,10 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
         least_request_lb_config=_least_request(table.failover.slow_start_seconds),
         common_lb_config=_common_lb_config(),
         lb_subset_config=_Subsets(
-            fallback_policy=_Subsets.NO_FALLBACK,
+            fallback_policy=_Subsets.ANY_ENDPOINT,
             metadata_fallback_policy=_Subsets.FALLBACK_LIST,
             list_as_any=True,
-            subset_selectors=[_Subsets.LbSubsetSelector(keys=[SET])],
+            subset_selectors=[_Selector(keys=[SET], fallback_policy=_Selector.NO_FALLBACK)],
         ),
         health_checks=upstream.health_checks(table.failover.health_check),
         outlier_detection=upstream.outlier_detection(table.failover.health_check, tuning),
@@ -63,7 +64,7 @@ def cluster(table: RoutingTable, tuning: Tuning) -> cluster_pb2.Cluster:
 def endpoints(table: RoutingTable) -> endpoint_pb2.ClusterLoadAssignment:
     """Return the endpoints of a plan's cluster; an empty list is a valid answer."""
     sets = _sets_by_seat(table)
-    hosts = [_host(one, sets.get(one.seat, (FLEET,)), explain=table.explain) for one in table.endpoints]
+    hosts = [_host(one, sets.get(one.seat, ()), explain=table.explain) for one in table.endpoints]
     locality = endpoint_components_pb2.LocalityLbEndpoints(lb_endpoints=hosts)
     return endpoint_pb2.ClusterLoadAssignment(
         cluster_name=cluster_name(table.ref), endpoints=[locality] if hosts else []
@@ -79,7 +80,7 @@ def ads_source() -> config_source_pb2.ConfigSource:
 
 def _sets_by_seat(table: RoutingTable) -> dict[int | None, tuple[str, ...]]:
     filled = {one.seat for one in table.endpoints if one.seat is not None}
-    sets: dict[int | None, set[str]] = {seat: {FLEET, set_name((seat,))} for seat in filled}
+    sets: dict[int | None, set[str]] = {seat: {set_name((seat,))} for seat in filled}
     for seats in _shared_sets(table):
         for seat in filled.intersection(seats):
             sets[seat].add(set_name(seats))

@@ -26,9 +26,6 @@ MAX_MODEL_BYTES = 256
 COLD = "!"
 """Stands for the key where there is none that can be planned; outside the keys' alphabet."""
 
-FLEET = "all"
-"""The set that every endpoint of a plan is in."""
-
 _PLAIN = rf"a-z0-9{re.escape(KEY_PUNCTUATION)}"
 _ODD = re.compile(rf"[^{_PLAIN}]".encode())
 

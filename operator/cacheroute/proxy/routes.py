@@ -186,8 +186,8 @@ def _fraction(percent: int) -> base_pb2.RuntimeFractionalPercent:
 def _group_route(table: RoutingTable, group: TableGroup) -> route_components_pb2.Route:
     """Route to the planned seats, then to each standby, then to the whole fleet."""
     planned, standby = names.set_name(group.seats), names.set_name(group.standbys)
-    sets = (planned, *(names.set_name((seat,)) for seat in group.standbys), names.FLEET)
-    fallbacks = struct_pb2.ListValue(values=[_struct({SET: _text(name)}) for name in sets])
+    sets = (planned, *(names.set_name((seat,)) for seat in group.standbys))
+    fallbacks = struct_pb2.ListValue(values=[*(_struct({SET: _text(name)}) for name in sets), _struct({})])
     action = _action(table)
     action.metadata_match.CopyFrom(_match({"fallback_list": struct_pb2.Value(list_value=fallbacks)}))
     return _route(table, action, _choice(planned, standby, Arm.PLAN))
@@ -218,10 +218,9 @@ def _choice(planned: str = "", standby: str = "", arm: str = "") -> _Fields:
 
 
 def _action(table: RoutingTable) -> route_components_pb2.RouteAction:
-    """Route to the plan's cluster, which has the retry policy of all its routes."""
+    """Route to the plan's cluster, whose retry policy holds for all its routes."""
     return route_components_pb2.RouteAction(
         cluster=names.cluster_name(table.ref),
-        metadata_match=_match({SET: _text(names.FLEET)}),
         timeout=duration_pb2.Duration(),
     )
 
