@@ -17,8 +17,9 @@ from cacheroute.cli.gateway import envoy_command
 from cacheroute.domain.gateways import GatewayStatus
 from cacheroute.domain.table import RoutingTable, TableGroup
 from cacheroute.proxy.bootstrap import BootstrapSettings, Place
+from cacheroute.proxy.compile import compile_tables
 from cacheroute.proxy.settings import JwtProvider
-from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, Snapshot, compile_tables, resource
+from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, Snapshot, resource
 from cacheroute.proxy.tuning import Tuning
 from e2e.gateway_rig import (
     DEADLINE,
@@ -55,7 +56,7 @@ def plans(rig: Rig) -> tuple[RoutingTable, RoutingTable]:
 def broken(tables: tuple[RoutingTable, ...]) -> Snapshot:
     """Return a snapshot whose route table has one domain twice, which Envoy rejects."""
     twice = [route_components_pb2.VirtualHost(name=name, domains=["same"]) for name in ("one", "two")]
-    good = compile_tables(tables, Tuning())
+    good = compile_tables(tables, Tuning()).snapshot
     bad = resource("cacheroute", route_pb2.RouteConfiguration(name="cacheroute", virtual_hosts=twice))
     return Snapshot("broken", {**good.resources, ROUTES: {bad.name: bad}})
 

@@ -21,8 +21,9 @@ from cacheroute.domain.plan import Plan
 from cacheroute.domain.rates import Rates
 from cacheroute.domain.spec import PlanningSpec, PlanRef, PlanSpec
 from cacheroute.domain.table import routing_table
+from cacheroute.proxy.compile import compile_tables
 from cacheroute.proxy.server import AdsServer
-from cacheroute.proxy.snapshot import ROUTES, compile_tables
+from cacheroute.proxy.snapshot import ROUTES
 from cacheroute.proxy.tuning import Tuning
 
 GATEWAY = "bench"
@@ -100,7 +101,7 @@ class Publisher:
         await self._synced()
         acknowledged = time.perf_counter()
         after = _places(self._plan)
-        routes = compile_tables([table], Tuning()).of(ROUTES)
+        routes = compile_tables([table], Tuning()).snapshot.of(ROUTES)
         return Done(
             plan=planned - start,
             compile=offered - planned,

@@ -1,8 +1,16 @@
 """Small tables that tests start from."""
 
+from collections.abc import Sequence
+
+from envoy.config.route.v3 import route_pb2
+from envoy.service.discovery.v3 import discovery_pb2
+
 from cacheroute.domain.keys import KeySource, KeySourceKind
 from cacheroute.domain.spec import PlanRef
 from cacheroute.domain.table import Endpoint, RoutingTable, TableGroup
+from cacheroute.proxy.compile import compile_tables
+from cacheroute.proxy.snapshot import ROUTES
+from cacheroute.proxy.tuning import Tuning
 
 SOURCES = (KeySource(KeySourceKind.HEADER, "x-tenant-id"), KeySource(KeySourceKind.BODY_FIELD, "user"))
 GROUPS = (
@@ -34,3 +42,11 @@ def table(
         endpoints=endpoints,
         groups=groups,
     )
+
+
+def route_configuration(tables: Sequence[RoutingTable]) -> route_pb2.RouteConfiguration:
+    """Return the route table that a proxy reads from what it is sent."""
+    (sent,) = compile_tables(tables, Tuning()).snapshot.of(ROUTES).values()
+    frame, routes = discovery_pb2.Resource.FromString(sent.frame), route_pb2.RouteConfiguration()
+    assert frame.resource.Unpack(routes)
+    return routes

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from cacheroute.domain.table import RoutingTable, TableGroup
 from cacheroute.proxy.clusters import cluster, endpoints
+from cacheroute.proxy.compile import bridge, compile_tables
 from cacheroute.proxy.listener import listener
 from cacheroute.proxy.names import model_name, set_name
 from cacheroute.proxy.node import ProxyNode
-from cacheroute.proxy.routes import route_configuration
-from cacheroute.proxy.snapshot import CLUSTERS, ROUTES, bridge, compile_tables
+from cacheroute.proxy.snapshot import CLUSTERS, ROUTES
 from cacheroute.proxy.snapshot import ENDPOINTS as ENDPOINTS_TYPE
 from cacheroute.proxy.tuning import Tuning
-from tests.proxy.builders import ENDPOINTS, endpoint, table
+from tests.proxy.builders import ENDPOINTS, endpoint, route_configuration, table
 
 TUNING = Tuning()
 
@@ -39,7 +39,7 @@ def sets(one: RoutingTable) -> dict[str, set[str]]:
 
 
 def versions(*tables: RoutingTable) -> dict[str, str]:
-    resources = compile_tables(tables, TUNING).resources
+    resources = compile_tables(tables, TUNING).snapshot.resources
     return {kind: "".join(one.version for one in resources[kind].values()) for kind in resources}
 
 
@@ -73,9 +73,9 @@ def test_endpoints_are_in_the_sets_of_their_seats() -> None:
 
 
 def test_the_same_tables_give_the_same_bytes() -> None:
-    one, two = compile_tables([table()], TUNING), compile_tables([table()], TUNING)
+    one, two = compile_tables([table()], TUNING).snapshot, compile_tables([table()], TUNING).snapshot
     assert one == two
-    assert one.version != compile_tables([], TUNING).version
+    assert one.version != compile_tables([], TUNING).snapshot.version
 
 
 def test_no_key_and_no_model_stands_twice_and_bad_keys_are_left_out() -> None:
@@ -159,7 +159,7 @@ def test_where_answers_explain_nothing_no_name_of_a_pod_is_compiled_for_them() -
 
 def test_a_bridge_has_the_sets_of_both_tables() -> None:
     old, new = table(), table(groups=(TableGroup((1, 2), (0,), ("shared",)),))
-    both = compile_tables([table(groups=(*old.groups, *new.groups))], TUNING).of(ENDPOINTS_TYPE)
+    both = compile_tables([table(groups=(*old.groups, *new.groups))], TUNING).snapshot.of(ENDPOINTS_TYPE)
     assert bridge([old], [new]) == both
     assert bridge([], [new]) == {}
     assert bridge([old], [table(endpoints=ENDPOINTS[1:])]) == {}

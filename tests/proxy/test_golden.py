@@ -16,7 +16,6 @@ from cacheroute.proxy.bootstrap import BootstrapSettings, Place, bootstrap
 from cacheroute.proxy.clusters import cluster, endpoints
 from cacheroute.proxy.listener import listener
 from cacheroute.proxy.node import ProxyNode
-from cacheroute.proxy.routes import route_configuration
 from cacheroute.proxy.script import lua_script
 from cacheroute.proxy.settings import (
     DEFAULT_BODY_BYTES,
@@ -28,7 +27,7 @@ from cacheroute.proxy.settings import (
 )
 from cacheroute.proxy.tls import secret_files
 from cacheroute.proxy.tuning import Tuning
-from tests.proxy.builders import table
+from tests.proxy.builders import route_configuration, table
 
 DATA = Path(__file__).parent / "data"
 TABLES = (table(), table("rest", ("*",), groups=()))

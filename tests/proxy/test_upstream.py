@@ -6,9 +6,8 @@ from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 
 from cacheroute.domain.failover import FailoverSpec, HealthCheckSpec, LimitsSpec, RetryRule
 from cacheroute.proxy.clusters import cluster
-from cacheroute.proxy.routes import route_configuration
 from cacheroute.proxy.tuning import Tuning
-from tests.proxy.builders import table
+from tests.proxy.builders import route_configuration, table
 
 TUNING = Tuning()
 UNCHECKED = HealthCheckSpec(interval_milliseconds=0)

@@ -34,19 +34,16 @@ _Virtual = route_components_pb2.VirtualHost
 _Fields = dict[str, struct_pb2.Value]
 
 
-def route_configuration(tables: Sequence[RoutingTable]) -> route_pb2.RouteConfiguration:
-    """Return the route table of one gateway.
+def common_routes(first: RoutingTable | None) -> route_pb2.RouteConfiguration:
+    """Return the route table of one gateway without the entrance and the virtual hosts of its plans.
 
     Args:
-        tables: of all its plans, at most one for each model; where two claim a model the first one has it.
+        first: of the gateway's tables, None where it has no plan.
     """
-    hosts = [_unknown_model(tables), _no_model(tables)]
-    for table in tables:
-        hosts.extend(_plan_hosts(table))
     return route_pb2.RouteConfiguration(
         name=names.ROUTES,
         vhost_header=names.KEY_HEADER,
-        virtual_hosts=hosts,
+        virtual_hosts=[_no_model(first)],
         request_headers_to_remove=[names.KEY_HEADER],
         response_headers_to_add=[
             _header("x-cacheroute-destination", f"%UPSTREAM_METADATA({HOST_METADATA}:{DESTINATION})%"),
@@ -56,10 +53,13 @@ def route_configuration(tables: Sequence[RoutingTable]) -> route_pb2.RouteConfig
     )
 
 
-def _unknown_model(tables: Sequence[RoutingTable]) -> route_components_pb2.VirtualHost:
+def entrance(tables: Sequence[RoutingTable]) -> route_components_pb2.VirtualHost:
     """Return where every request starts: it tells the Lua script what this gateway's plans are.
 
     The script converts that once for each ``digest``: crossings between Envoy and Lua are what a request costs.
+
+    Args:
+        tables: of all plans, at most one for each model; where two claim a model the first one has it.
     """
     plans = struct_pb2.Struct(fields=_plans(tables))
     digest = hashlib.sha256(plans.SerializeToString(deterministic=True)).hexdigest()[:_DIGEST_DIGITS]
@@ -127,11 +127,11 @@ def _serves_all(tables: Sequence[RoutingTable]) -> bool:
     return len(tables) == 1 and ANY_MODEL in tables[0].models
 
 
-def _no_model(tables: Sequence[RoutingTable]) -> route_components_pb2.VirtualHost:
+def _no_model(first: RoutingTable | None) -> route_components_pb2.VirtualHost:
     """Return what answers requests that name no model where no plan serves them."""
     routes = [_answer(400, "The request names no model: send a JSON object with the string member 'model'.")]
-    if tables:
-        routes.insert(0, _models_list(tables[0]))
+    if first:
+        routes.insert(0, _models_list(first))
     return _Virtual(name="no-model", domains=[names.NO_MODEL], routes=routes)
 
 
@@ -147,7 +147,8 @@ def _source(source: KeySource) -> struct_pb2.Value:
     return _struct({_SOURCE_FIELDS[source.kind]: _text(source.name), **provider})
 
 
-def _plan_hosts(table: RoutingTable) -> Iterator[route_components_pb2.VirtualHost]:
+def plan_hosts(table: RoutingTable) -> Iterator[route_components_pb2.VirtualHost]:
+    """Yield the virtual hosts of a plan: one for each group of keys, and one for all other keys."""
     prefix = names.key_prefix(table.ref)
     for index, (keys, routes) in enumerate(_choices(table)):
         domains = [prefix + key for key in keys if canonical_key(key, table.max_key_length) == key]

@@ -12,6 +12,7 @@ import structlog
 
 from cacheroute.domain.gateways import GatewayStatus, Rejection
 from cacheroute.domain.table import RoutingTable
+from cacheroute.proxy.compile import Compilation, bridge, compile_tables
 from cacheroute.proxy.doorway import Doorway
 from cacheroute.proxy.errors import GatewayError
 from cacheroute.proxy.listener import listener
@@ -20,7 +21,7 @@ from cacheroute.proxy.node import ProxyNode, read_node
 from cacheroute.proxy.offers import Offers
 from cacheroute.proxy.rollout import TRIED
 from cacheroute.proxy.session import FIRST_REQUEST_SECONDS, LARGE_AT_ONCE, RefusedError, Session, parsed
-from cacheroute.proxy.snapshot import LISTENERS, ROUTES, Resource, Snapshot, bridge, compile_tables, resource
+from cacheroute.proxy.snapshot import LISTENERS, ROUTES, Resource, Snapshot, resource
 from cacheroute.proxy.subscription import Ask
 from cacheroute.proxy.tuning import Tuning
 from cacheroute.proxy.xds_server_tls import ServerCertificates, XdsServerTls, refusal
@@ -68,6 +69,7 @@ class AdsServer:
         self._offered: dict[str, int] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tables: dict[str, tuple[RoutingTable, ...]] = {}
+        self._compiled: dict[str, Compilation] = {}
         self._sessions: set[Session] = set()
         self._streams = self._connections = 0
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
@@ -114,13 +116,14 @@ class AdsServer:
         offers = self._offers[gateway]
         if self._tables.get(gateway) == known and offers.rollout.target is not None:
             return offers.rollout.target.version
-        snapshot = compile_tables(known, self._tuning)
+        made = compile_tables(known, self._tuning, self._compiled.get(gateway))
+        choices = made.choices
         in_use = frozenset[str]().union(*(one.stream.versions(ROUTES) for one in self._of(gateway)))
-        between = bridge(offers.history.former(known, in_use), known)
-        for routes in snapshot.of(ROUTES).values():
-            offers.history.add(routes.version, known, in_use)
-        version = self.publish_snapshot(gateway, snapshot, between)
-        self._tables[gateway] = known
+        between = bridge(offers.history.former(known, choices, in_use), known)
+        for routes in made.snapshot.of(ROUTES).values():
+            offers.history.add(routes.version, choices, in_use)
+        version = self.publish_snapshot(gateway, made.snapshot, between)
+        self._tables[gateway], self._compiled[gateway] = known, made
         return version
 
     def publish_snapshot(

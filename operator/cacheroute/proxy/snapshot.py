@@ -2,20 +2,15 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from envoy.service.discovery.v3 import discovery_pb2
+from google.protobuf import any_pb2
 from google.protobuf.message import Message
 
-from cacheroute.domain.table import RoutingTable
-from cacheroute.proxy.clusters import cluster, endpoints
-from cacheroute.proxy.messages import packed
-from cacheroute.proxy.routes import route_configuration
-from cacheroute.proxy.tuning import Tuning
-
-_TYPE = "type.googleapis.com/envoy.config."
+_TYPES = "type.googleapis.com/"
+_TYPE = _TYPES + "envoy.config."
 CLUSTERS = _TYPE + "cluster.v3.Cluster"
 ENDPOINTS = _TYPE + "endpoint.v3.ClusterLoadAssignment"
 LISTENERS = _TYPE + "listener.v3.Listener"
@@ -24,7 +19,6 @@ ROUTES = _TYPE + "route.v3.RouteConfiguration"
 ALL_NAMES = "*"
 """In ``Snapshot.withheld``: all resources of the type."""
 _VERSION_LENGTH = 16
-_ROUTE_TABLES_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +67,40 @@ class Snapshot:
 _NOTHING: Mapping[str, Resource] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some fields of a message, serialised: parts that are joined are the whole message, as protobuf merges them.
+
+    Attributes:
+        content: with deterministic bytes.
+        digest: SHA-256 of the content.
+    """
+
+    content: bytes
+    digest: bytes
+
+
+def part(message: Message) -> Part:
+    """Serialise some fields of a message."""
+    content = message.SerializeToString(deterministic=True)
+    return Part(content, hashlib.sha256(content).digest())
+
+
 def resource(name: str, message: Message) -> Resource:
     """Serialise a resource; equal messages give equal bytes and versions."""
-    content = packed(message)
-    version = hashlib.sha256(content.value).hexdigest()[:_VERSION_LENGTH]
+    return joined(name, message.DESCRIPTOR.full_name, (part(message),))
+
+
+def joined(name: str, message: str, parts: Sequence[Part]) -> Resource:
+    """Put a resource together; the version follows from the parts' digests, so that no content is hashed again.
+
+    Args:
+        name: of the resource.
+        message: full name of its message's type.
+        parts: of the message, in an order that does not change.
+    """
+    version = hashlib.sha256(b"".join(one.digest for one in parts)).hexdigest()[:_VERSION_LENGTH]
+    content = any_pb2.Any(type_url=f"{_TYPES}{message}", value=b"".join(one.content for one in parts))
     frame = discovery_pb2.Resource(name=name, version=version, resource=content)
     return Resource(name, version, frame.SerializeToString(deterministic=True))
 
@@ -89,32 +113,3 @@ def snapshot(resources: Mapping[str, Iterable[Resource]]) -> Snapshot:
     )
     digest = hashlib.sha256("\n".join(versions).encode()).hexdigest()
     return Snapshot(digest[:_VERSION_LENGTH], by_type)
-
-
-def compile_tables(tables: Sequence[RoutingTable], tuning: Tuning) -> Snapshot:
-    """Compile the tables of all plans of one gateway; a pure function of their content."""
-    clusters = [cluster(table, tuning) for table in tables]
-    assignments = [endpoints(table) for table in tables]
-    routes = _routes(tuple(replace(table, endpoints=()) for table in tables))
-    return snapshot(
-        {
-            CLUSTERS: [resource(one.name, one) for one in clusters],
-            ENDPOINTS: [resource(one.cluster_name, one) for one in assignments],
-            ROUTES: [routes],
-        }
-    )
-
-
-def bridge(old: Sequence[RoutingTable], new: Sequence[RoutingTable]) -> dict[str, Resource]:
-    """Return endpoints of ``new`` that are also in the sets which the routes of ``old`` name, by cluster name."""
-    before = {table.ref: table.groups for table in old}
-    changed = (table for table in new if before.get(table.ref, table.groups) != table.groups)
-    both = (endpoints(replace(table, groups=(*before[table.ref], *table.groups))) for table in changed)
-    return {one.cluster_name: resource(one.cluster_name, one) for one in both}
-
-
-@lru_cache(maxsize=_ROUTE_TABLES_KEPT)
-def _routes(tables: tuple[RoutingTable, ...]) -> Resource:
-    """Compile the route table; endpoints are no part of it, so the loss of one finds it compiled."""
-    routes = route_configuration(tables)
-    return resource(routes.name, routes)
