@@ -56,6 +56,31 @@ def test_a_simulation_of_a_trace_and_of_made_up_traffic(run: Runner, log: Path) 
     assert made_up.out == run.cacheroute("simulate", *options).out
 
 
+def test_one_cache_by_eviction_in_place_of_a_fleet(run: Runner, tmp_path: Path) -> None:
+    """Three users take turns, so one prompt in the cache is never the one that is asked for."""
+    path = tmp_path / "talk.jsonl"
+    rows = [
+        {
+            "time": 1_700_000_000 + n,
+            "user": f"u{n % 3}",
+            "session": f"s{n % 3}",
+            "usage": {"prompt_tokens": 400 + 100 * (n // 3), "completion_tokens": 10},
+        }
+        for n in range(30)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    options = ("--destinations", "6", "--kv-cache-tokens", "900", "--jobs", "1", "--eviction", "lru")
+    found = json.loads(run.cacheroute("replay", path, *options, "--eviction", "belady", "-o", "json").out)
+    assert (found["requests"], found["evicted_by"], len(found["caches"])) == (30, "session", 2 * 4)
+    hits = {(row["eviction"], row["destinations"]): row["token_hit"] for row in found["caches"]}
+    assert hits["lru", 6] == hits["belady", 6] > hits["belady", 1] > hits["lru", 1]
+    table = run.cacheroute("replay", path, *options[:-1], "all").out
+    assert all(name in table for name in ("s3-fifo", "sieve", "gdsf", "6 destinations"))
+    ended = run.cacheroute("replay", path, *options[:-1], "mru")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "no eviction is called 'mru'" in ended.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

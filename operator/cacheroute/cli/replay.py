@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cacheroute.cli.errors import USAGE, fail
+from cacheroute.cli.eviction import replay_evictions
 from cacheroute.cli.output import Format, Output, note, write
 from cacheroute.cli.simulation_options import (
     BackendName,
@@ -93,6 +94,13 @@ def replay(
             min=2, max=10, help="Each searches for the capacity by itself; more, narrower intervals."
         ),
     ] = 3,
+    eviction: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Replay no fleet but one cache, as large as the KV caches of 1, 2, 4 … destinations, that evicts by: fifo, "
+            "lru, arc, s3-fifo, gdsf, lhd, sieve, belady (knows the future). Several times, or `all`."
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a report with plots to this file.")] = None,
     jobs: Jobs = -1,
     backend: BackendName = "loky",
@@ -110,6 +118,8 @@ def replay(
 
     Example: `cacheroute replay access.jsonl --destinations 30 --engine 70b-fp8 --prefix-tokens 600 --html report.html`
 
+    Does another eviction find more? `cacheroute replay access.jsonl --destinations 30 --eviction all`
+
     Exit code: 0; 1 where the extra `simulation` is not installed; 2 where an option or the file cannot be used.
     """
     if window < interval:
@@ -119,6 +129,10 @@ def replay(
         )
     if html is not None and not html.parent.is_dir():
         fail(f"{html}: cannot be written: there is no directory {html.parent}", USAGE)
+    if eviction:
+        source = (file, form, fields_of(field or []), limit)
+        replay_evictions(source, (destinations, engine, kv_cache_tokens), eviction, jobs, output)
+        return
     with complaints():
         from cacheroute.simulation.experiments.policies import named
         from cacheroute.simulation.experiments.progress import progress_bar
