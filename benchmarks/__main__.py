@@ -4,10 +4,10 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import drift, planner, traces
+from benchmarks import drift, planner, replay, traces
 from benchmarks.runner import show, write
 
-REGISTRY = {**planner.BENCHMARKS, **drift.BENCHMARKS, **traces.BENCHMARKS}
+REGISTRY = {**planner.BENCHMARKS, **drift.BENCHMARKS, **replay.BENCHMARKS, **traces.BENCHMARKS}
 BY_NAME = {**REGISTRY, **traces.BY_NAME}
 """Those too that run only where they are named."""
 

@@ -12,6 +12,9 @@ from cacheroute.simulation.experiments.sweep import Workers, sweep
 from cacheroute.simulation.paper.report import Chapter, write_report
 from cacheroute.simulation.paper.studies import studies
 from cacheroute.simulation.paper.study import Study
+from cacheroute.simulation.year.run import run_all
+from cacheroute.simulation.year.studies import year_studies
+from cacheroute.simulation.year.study import TraceStudy
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -23,7 +26,7 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     workers = Workers(options.jobs, Backend(options.backend), options.cluster, BUILD / "simulations")
     try:
-        chapters = [_run(study, workers) for study in studies(quick=options.quick, only=options.only)]
+        chapters = _chapters(workers, quick=options.quick, only=options.only)
     except SimulationError as error:
         sys.stderr.write(f"paper: {error}\n")
         return 2
@@ -36,13 +39,34 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _run(study: Study, workers: Workers) -> Chapter:
+def _chapters(workers: Workers, *, quick: bool, only: list[str]) -> list[Chapter]:
+    """Run the studies that are wanted, first those of CacheRoute, then those of the year-long trace."""
+    replayed = year_studies(quick=quick, only=only)
+    known = {word for one in year_studies() for word in (one.name, one.name.split()[0])}
+    others = [name for name in only if name not in known]
+    simulated = studies(quick=quick, only=others) if others or not only else []
+    return [_simulate(one, workers) for one in simulated] + [_replay(one, workers) for one in replayed]
+
+
+def _simulate(study: Study, workers: Workers) -> Chapter:
     cells = study.cells()
     with progress_bar(f"{study.name}: {study.title}") as tell:
         ran = sweep(cells, workers, tell)
-    chapter = Chapter(
-        study, study.section([one.outcome for one in ran]), len(cells), sum(one.seconds for one in ran)
-    )
+    section = study.section([one.outcome for one in ran])
+    return _done(Chapter(study, section, len(cells), sum(one.seconds for one in ran)))
+
+
+def _replay(study: TraceStudy, workers: Workers) -> Chapter:
+    replays = study.replays()
+    with progress_bar(f"{study.name}: {study.title}") as tell:
+        ran = run_all(replays, workers.jobs, workers.store, tell)
+    section = study.told([one.values for one in ran])
+    return _done(Chapter(study, section, len(replays), sum(one.seconds for one in ran)))
+
+
+def _done(chapter: Chapter) -> Chapter:
+    """Keep the numbers of a chapter and tell that it is there."""
+    study = chapter.study
     path = BUILD / "paper" / f"{study.name.replace(' ', '-')}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(chapter.section.numbers, indent=1) + "\n", encoding="utf-8")

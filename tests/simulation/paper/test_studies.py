@@ -22,7 +22,7 @@ def test_a_small_report_is_written_whole(tmp_path: Path) -> None:
     write_report(chapters, tmp_path / "results.md", tmp_path / "images")
     page = (tmp_path / "results.md").read_text("utf-8")
     assert "## T4: 8B with whales" in page
-    assert "comparisons of two policies that the paper separates" in page
+    assert "comparisons of two policies that the papers separate" in page
     assert (tmp_path / "images" / file_name("T4")).read_text("utf-8").startswith("<?xml")
     for line in page.splitlines():
         if line.startswith("!["):

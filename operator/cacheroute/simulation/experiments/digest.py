@@ -30,7 +30,16 @@ def code_version() -> str:
     return made.hexdigest()
 
 
-_DECIDES = ("engine_model", "fleet", "routing", "workloads", "experiments/cell", "experiments/traffic")
+_DECIDES = (
+    "engine_model",
+    "fleet",
+    "routing",
+    "workloads",
+    "experiments/cell",
+    "experiments/traffic",
+    "replay",
+    "year",
+)
 
 
 def _plain(value: Any) -> Any:

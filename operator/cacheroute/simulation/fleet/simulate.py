@@ -14,6 +14,7 @@ from cacheroute.simulation.fleet.kernel import advance, run
 from cacheroute.simulation.fleet.loss import Loss, join, lose
 from cacheroute.simulation.fleet.state import Done, State, Work, state, timing
 from cacheroute.simulation.routing.planner import Plans, PlanSettings
+from cacheroute.simulation.routing.rates import past_rates
 from cacheroute.simulation.routing.registry import Policy
 from cacheroute.simulation.routing.view import Costs, Memory, View, memory, view
 from cacheroute.simulation.struct import pointer
@@ -87,7 +88,8 @@ def simulate(work: Work, settings: FleetSettings, before: NDArray[np.float64] | 
         advance(pointer(made), pointer(fleet), event.time)
         begin = end
         if event.kind is _Kind.PLAN and plans is not None and settings.plan is not None:
-            known = plans.replan(known, _rates(work, event.time, settings.plan, keys), fleet.up)
+            rates = past_rates(work.arrival, work.key, event.time, settings.plan.window_seconds, keys)
+            known = plans.replan(known, rates, fleet.up)
         elif event.kind is _Kind.DRAINED:
             fleet.up[event.destination] = False
         elif event.kind is _Kind.LOST:
@@ -135,11 +137,3 @@ def _events(work: Work, settings: FleetSettings) -> Iterator[_Event]:
         events.append(_Event(loss.time, _Kind.LOST, loss.destination))
         events.append(_Event(loss.time + loss.seconds, _Kind.JOINED, loss.destination))
     yield from sorted(event for event in events if event.time <= last)
-
-
-def _rates(work: Work, now: float, plan: PlanSettings, keys: int) -> NDArray[np.float64]:
-    """Return the request rates of the last window, float64[K]."""
-    begin, end = np.searchsorted(work.arrival, (now - plan.window_seconds, now))
-    counts = np.bincount(work.key[begin:end], minlength=keys)
-    rates: NDArray[np.float64] = counts / min(plan.window_seconds, now)
-    return rates

@@ -22,14 +22,21 @@ def direction(one: float, two: float) -> int:
     return 1 if one > two else -1
 
 
-def agreement(metric: str, ours: Mapping[str, float], papers: Mapping[str, float]) -> Agreement:
+def agreement(
+    metric: str,
+    ours: Mapping[str, float],
+    papers: Mapping[str, float],
+    titles: Mapping[str, str] | None = None,
+) -> Agreement:
     """Compare every pair of policies that both have a value for.
 
     Args:
         metric: what is compared, for the words.
         ours: our values by policy.
         papers: the paper's.
+        titles: of the policies, for the words; None: those of ``POLICIES``.
     """
+    names = {name: one.title for name, one in POLICIES.items()} if titles is None else titles
     same, unseparated, opposite = 0, 0, []
     for one, two in combinations([name for name in papers if name in ours], 2):
         theirs, here = direction(papers[one], papers[two]), direction(ours[one], ours[two])
@@ -40,13 +47,9 @@ def agreement(metric: str, ours: Mapping[str, float], papers: Mapping[str, float
         elif here == theirs:
             same += 1
         else:
-            opposite.append(_words(metric, (one, two), ours, papers))
+            first, second = (one, two) if ours[one] > ours[two] else (two, one)
+            opposite.append(
+                f"{metric}: {names[first]} above {names[second]} ({ours[first]:.4g} and {ours[second]:.4g}); "
+                f"in the paper below ({papers[first]:.4g} and {papers[second]:.4g})"
+            )
     return Agreement(same, unseparated, tuple(opposite))
-
-
-def _words(metric: str, pair: tuple[str, str], ours: Mapping[str, float], papers: Mapping[str, float]) -> str:
-    one, two = pair if ours[pair[0]] > ours[pair[1]] else pair[::-1]
-    return (
-        f"{metric}: {POLICIES[one].title} above {POLICIES[two].title} ({ours[one]:.4g} and {ours[two]:.4g}); "
-        f"in the paper below ({papers[one]:.4g} and {papers[two]:.4g})"
-    )

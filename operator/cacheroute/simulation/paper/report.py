@@ -11,7 +11,7 @@ import numpy as np
 from cacheroute.simulation.experiments.digest import code_version
 from cacheroute.simulation.paper.calibration import stored
 from cacheroute.simulation.paper.plots import draw, file_name
-from cacheroute.simulation.paper.study import Agreement, Section, Study
+from cacheroute.simulation.paper.study import Agreement, Section, Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Chapter:
         seconds: time of a processor that all of them took.
     """
 
-    study: Study
+    study: Told
     section: Section
     simulations: int
     seconds: float
@@ -53,7 +53,7 @@ def _lines(chapters: Sequence[Chapter], images: str) -> list[str]:
     lines = [
         "# Results",
         "",
-        "Written by `make paper`; nothing here is typed by hand. Simulated fleets ([simulation.md](simulation.md)) beside the results of CacheRoute (arXiv 2608.19677).",
+        "Written by `make paper`; nothing here is typed by hand. Simulated fleets ([simulation.md](simulation.md)) beside the results of CacheRoute (arXiv 2608.19677), and replayed caches beside those of A Year in LLM Serving (arXiv 2608.13573, chapters F).",
         "",
         (
             f"Machine: {machine()}. Code of the simulators: `{code_version()[:12]}`. Seeds are 0, 1, 2, … of each table. Intervals are 95 % by Student's t over the seeds. "
@@ -106,7 +106,7 @@ def _agreements(chapters: Sequence[Chapter]) -> list[str]:
     total = sum((found for _one, found in judged), Agreement())
     lines = [
         (
-            f"Of {total.compared} comparisons of two policies that the paper separates (by more than 5 %), **{total.same} have the same direction here, {total.unseparated} are not separated here, "
+            f"Of {total.compared} comparisons of two policies that the papers separate (by more than 5 %), **{total.same} have the same direction here, {total.unseparated} are not separated here, "
             f"and {len(total.opposite)} are opposite**."
         ),
         "",
@@ -127,7 +127,7 @@ def _chapter(chapter: Chapter, images: str) -> list[str]:
     lines += ["", *(f"* {statement}" for statement in section.statements)]
     lines += _agreement_lines(section.agreement)
     lines += [
-        f"* {chapter.simulations} simulations, {chapter.seconds:.0f} s of a processor.",
+        f"* {chapter.simulations} simulations or replays, {chapter.seconds:.0f} s of a processor.",
         "",
         *(f"![{plot.title}]({images}/{file_name(study.name, n)})" for n, plot in enumerate(section.plots)),
         "",

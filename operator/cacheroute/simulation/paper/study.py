@@ -18,6 +18,7 @@ class Curves:
         curves: points (x, y) by name.
         limit: a horizontal line, None for none.
         logarithmic: whether the vertical axis is.
+        across_logarithmic: whether the horizontal axis is.
     """
 
     title: str
@@ -26,6 +27,7 @@ class Curves:
     curves: Mapping[str, Sequence[tuple[float, float]]]
     limit: float | None = None
     logarithmic: bool = False
+    across_logarithmic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,8 @@ class Section:
     numbers: Mapping[str, object] = field(default_factory=dict)
 
 
-class Study(Protocol):
-    """One table."""
+class Told(Protocol):
+    """What the report says of a study beside its results."""
 
     @property
     def name(self) -> str:
@@ -88,6 +90,10 @@ class Study(Protocol):
     @property
     def about(self) -> str:
         """What is simulated, in a few sentences."""
+
+
+class Study(Told, Protocol):
+    """One table."""
 
     def cells(self) -> Sequence[Cell]:
         """Return the simulations."""

@@ -52,7 +52,7 @@ def table_3(found: Calibration, keys: int) -> LadderStudy:
         plan=plan("8b-bf16", 2 * SECONDS),
         policies=SIX,
         ladder=LADDER_8B,
-        seeds=1,
+        seeds=5,
         common=100.0,
     )
 
@@ -70,7 +70,7 @@ def table_4(found: Calibration) -> LadderStudy:
         plan=replace(plan("8b-bf16", 2 * SECONDS), capacity=8.0),
         policies=(*ABLATION, "stable"),
         ladder=LADDER_8B,
-        seeds=3,
+        seeds=5,
         common=240.0,
     )
 
@@ -86,7 +86,7 @@ def table_9(found: Calibration) -> LadderStudy:
         plan=plan("70b-fp8", 2 * SECONDS),
         policies=("flat", "dualmap", "cacheroute", "stable"),
         ladder=LADDER_70B,
-        seeds=3,
+        seeds=5,
         common=100.0,
         objectives=(3.5, 5.0),
     )
@@ -116,6 +116,6 @@ def table_10(found: Calibration, process: Arrivals) -> LadderStudy:
         plan=plan("70b-fp8", 2 * SECONDS),
         policies=("flat", "cacheroute", "stable"),
         ladder=LADDER_70B,
-        seeds=2,
+        seeds=5,
         common=100.0,
     )

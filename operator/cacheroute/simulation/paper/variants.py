@@ -95,7 +95,7 @@ def table_13(found: Calibration) -> VariantStudy:
         plan=plan("8b-bf16", 2 * SECONDS),
         policies=("flat", "cacheroute"),
         ladder=LADDER_8B,
-        seeds=1,
+        seeds=5,
         common=240.0,
     )
     return VariantStudy(
@@ -122,7 +122,7 @@ def miscalibration(found: Calibration) -> VariantStudy:
         plan=plan("70b-fp8", 2 * SECONDS),
         policies=("flat", "cacheroute", "stable"),
         ladder=(30, 60, 100, 140, 180, 220),
-        seeds=1,
+        seeds=5,
         common=100.0,
     )
     factors = (0.75, 0.9, 1.0, 1.1, 1.25)
@@ -157,7 +157,7 @@ def table_14(found: Calibration) -> VariantStudy:
             plan=replace(plan("8b-bf16", 2 * SECONDS), capacity=8.0),
             policies=("flat", "cacheroute", "stable"),
             ladder=LADDER_8B,
-            seeds=2,
+            seeds=5,
             common=100.0,
         )
         parts.append((f"R = {size}", study))

@@ -12,6 +12,7 @@ from cacheroute.simulation.replay.caches import caches
 from cacheroute.simulation.replay.figures import Figures, figures
 from cacheroute.simulation.replay.kernel import Columns, Routed, in_flight, run
 from cacheroute.simulation.routing.planner import Plans, PlanSettings
+from cacheroute.simulation.routing.rates import past_rates
 from cacheroute.simulation.routing.registry import Policy
 from cacheroute.simulation.routing.view import NOWHERE, memory, view
 from cacheroute.simulation.struct import pointer
@@ -64,9 +65,10 @@ def route(trace: Trace, settings: ReplaySettings) -> tuple[Columns, Routed]:
     plans = Plans(settings.plan, settings.destinations) if settings.plan else None
     given = pointer(fleet), pointer(held), pointer(columns), pointer(routed)
     flight = in_flight()
-    for begin, end in _parts(trace, settings.plan):
-        if plans is not None and settings.plan is not None and begin > 0:
-            rates = _rates(columns, begin, settings.plan, known.home.size)
+    for now, begin, end in _parts(trace, settings.plan):
+        if plans is not None and settings.plan is not None and now > 0:
+            window, keys = settings.plan.window_seconds, known.home.size
+            rates = past_rates(columns.arrival, columns.key, now, window, keys)
             known = plans.replan(known, rates, fleet.up)
         run(settings.policy.value, pointer(known), *given, flight, begin, end)
     return columns, routed
@@ -82,23 +84,15 @@ def _check(settings: ReplaySettings) -> None:
         raise SimulationError("replay: policy planned, and no other, needs to know how plans are made")
 
 
-def _parts(trace: Trace, plan: PlanSettings | None) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of requests that are routed by one plan."""
+def _parts(trace: Trace, plan: PlanSettings | None) -> Iterator[tuple[float, int, int]]:
+    """Yield when each plan is made, 0 for none, and the range of requests that are routed by it."""
     if plan is None:
-        yield 0, trace.size
+        yield 0.0, 0, trace.size
         return
-    ends = np.arange(1, int(trace.seconds / plan.interval_seconds) + 2) * plan.interval_seconds
-    bounds = [0, *np.searchsorted(trace.arrival, ends).tolist()]
-    yield from pairwise(bounds)
-
-
-def _rates(columns: Columns, begin: int, plan: PlanSettings, keys: int) -> NDArray[np.float64]:
-    """Return the request rates before the request ``begin``, float64[K]."""
-    now = columns.arrival[begin - 1] if begin == columns.arrival.size else columns.arrival[begin]
-    past = np.searchsorted(columns.arrival, now - plan.window_seconds)
-    counts = np.bincount(columns.key[past:begin], minlength=keys)
-    rates: NDArray[np.float64] = counts / max(min(plan.window_seconds, now), plan.interval_seconds)
-    return rates
+    times = np.arange(int(trace.seconds / plan.interval_seconds) + 1) * plan.interval_seconds
+    bounds = [*np.searchsorted(trace.arrival, times).tolist(), trace.size]
+    for now, (begin, end) in zip(times.tolist(), pairwise(bounds), strict=True):
+        yield now, begin, end
 
 
 def columns_of(trace: Trace, seconds_per_output_token: float) -> Columns:

@@ -1,0 +1,23 @@
+"""What a study of the trace paper's figures is: replays, and a section made of what they give."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from cacheroute.simulation.paper.study import Section, Told
+from cacheroute.simulation.year.run import Replay, Values
+
+REQUESTS, SEEDS = 200_000, 5
+MADE = (
+    "The year-long trace is not public here: ours is a made-up trace of its schema with the published statistics of its sessions "
+    "(requests, lengths, what continues). How far apart the requests of a session are is fitted to the LRU column of figure 16; nothing else is."
+)
+
+
+class TraceStudy(Told, Protocol):
+    """One figure."""
+
+    def replays(self) -> Sequence[Replay]:
+        """Return the replays."""
+
+    def told(self, values: Sequence[Values]) -> Section:
+        """Return the section, from what the replays gave in their order."""
