@@ -1,7 +1,7 @@
 """Values of a file as checked arrays."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,6 +133,8 @@ class Rows:
                 return np.array(values, dtype=np.float64)
             except OverflowError:
                 pass
+        if read is _moment and (moments := _moments(values)) is not None:
+            return moments
         return np.array(
             [self._number(at, column, value, read) for at, value in enumerate(values)], np.float64
         )
@@ -180,6 +182,17 @@ def _moment(text: str) -> float | None:
     except ValueError:
         return _float(text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
+
+
+def _moments(values: Sequence[object]) -> Floats | None:
+    """Read ISO 8601 with time zones, None where a value is anything else."""
+    try:
+        moments = list(map(dt.datetime.fromisoformat, values))  # type: ignore[arg-type]  # others are told by the error
+    except (TypeError, ValueError):
+        return None
+    if any(moment.tzinfo is None for moment in moments):
+        return None
+    return np.array([moment.timestamp() for moment in moments], dtype=np.float64)
 
 
 def _units(numbers: Floats) -> Floats:
