@@ -6,6 +6,8 @@ import pytest
 
 from cacheroute.simulation.paper.agreement import agreement, direction
 from cacheroute.simulation.paper.reference import result
+from cacheroute.simulation.paper.report import agreement_lines
+from cacheroute.simulation.paper.study import Agreement
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,13 @@ def test_the_papers_results_are_there() -> None:
     assert found is not None
     assert (found.value, found.interval) == (176.0, 11.0)
     assert result("T1", "70B fp8 K128 n=5", "llmd", "kv_hit_pct") is None
+
+
+def test_only_what_has_the_same_direction_agrees() -> None:
+    told = {
+        "Agrees": Agreement(same=1, unseparated=3),
+        "Nothing is separated here": Agreement(unseparated=2),
+        "Disagrees in part": Agreement(same=5, opposite=("a above b",)),
+    }
+    for words, found in told.items():
+        assert agreement_lines(found)[0].startswith(f"* **{words}**")

@@ -125,7 +125,7 @@ def _chapter(chapter: Chapter, images: str) -> list[str]:
     lines += [f"| {' | '.join(section.heading)} |", "|" + "---|" * len(section.heading)]
     lines += [f"| {' | '.join(row)} |" for row in section.rows]
     lines += ["", *(f"* {statement}" for statement in section.statements)]
-    lines += _agreement_lines(section.agreement)
+    lines += agreement_lines(section.agreement)
     lines += [
         f"* {chapter.simulations} simulations or replays, {chapter.seconds:.0f} s of a processor.",
         "",
@@ -135,12 +135,14 @@ def _chapter(chapter: Chapter, images: str) -> list[str]:
     return lines
 
 
-def _agreement_lines(found: Agreement | None) -> list[str]:
+def agreement_lines(found: Agreement | None) -> list[str]:
+    """Return the verdict on a table, and what is opposite."""
     if found is None:
         return []
     if not found.compared:
         return ["* The paper separates nothing that is compared here."]
-    verdict = "**Agrees**" if not found.opposite else "**Disagrees in part**"
+    verdict = "**Agrees**" if found.same else "**Nothing is separated here**"
+    verdict = "**Disagrees in part**" if found.opposite else verdict
     lines = [
         (
             f"* {verdict}: of {found.compared} comparisons that the paper separates, {found.same} have the same direction, "

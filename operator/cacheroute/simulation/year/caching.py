@@ -53,7 +53,8 @@ class CachingStudy:
         """What is replayed."""
         return (
             f"Figure 16 of A Year in LLM Serving (arXiv 2608.13573). {MADE} A session is one object, as large as its prompt. Hit is what that paper "
-            "counts: tokens of the prompts whose session is found. Published are FIFO, LRU and Belady at some sizes, beside ours as (paper); of the others only words."
+            "counts: tokens of the prompts whose session is found. Published are FIFO, LRU and Belady at some sizes, beside ours as (paper); of the others only words. "
+            "libCacheSim counts a session as large as it was when it came in, so a small cache holds more of growing sessions than it could: GDSF and Belady gain most by that."
         )
 
     @property
