@@ -2,7 +2,7 @@
 
 A body may say ``seconds`` (until the answer begins), ``events`` and ``pause`` (of a stream, seconds). POST /sick
 makes /health answer 503, POST /well 200 again, and POST /break?after=N breaks the connection of the next request after
-N bytes of ANSWER. There is nothing to GET besides.
+N bytes of ANSWER, with `always` of every request from then on. There is nothing to GET besides.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ class Destination:
     def __init__(self) -> None:
         self.status = 200
         self.break_after: int | None = None
+        self.breaks_always = False
 
     async def health(self, _request: web.Request) -> web.Response:
         """Answer as the last POST said."""
@@ -32,6 +33,7 @@ class Destination:
         """Become sick or well, or break once."""
         if request.path == "/break":
             self.break_after = int(request.query["after"])
+            self.breaks_always = "always" in request.query
         else:
             self.status = 503 if request.path == "/sick" else 200
         return web.Response()
@@ -41,7 +43,7 @@ class Destination:
         body: dict[str, Any] = json.loads(await request.read())
         if self.break_after is not None and request.transport is not None:
             request.transport.write(ANSWER[: self.break_after])
-            self.break_after = None
+            self.break_after = self.break_after if self.breaks_always else None
             request.transport.abort()
         if body.get("events"):
             return await self._stream(request, body)

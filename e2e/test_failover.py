@@ -199,9 +199,19 @@ async def test_one_broken_connection_cuts_no_stream_and_the_next_check_takes_the
 @pytest.mark.parametrize("after", [0, 9, len(HEADERS) - 2], ids=["nothing", "no status", "no end of headers"])
 async def test_a_request_whose_answer_had_not_begun_is_answered_by_the_standby(rig: Rig, after: int) -> None:
     await serve(rig, UNCHECKED)
-    await tell(rig.backends[0], f"break?after={after}")
+    await tell(rig.backends[0], f"break?after={after}&always=1")
     answer = await rig.ask("alice")
     assert (answer.status, answer.destination, answer.decision) == (200, "pod-1", "standby")
+
+
+async def test_an_engine_that_dies_in_its_headers_is_told_in_the_openai_shape_where_nothing_is_tried_again(
+    rig: Rig,
+) -> None:
+    await serve(rig, FailoverSpec(max_retries=0, health_check=UNCHECKED.health_check))
+    await tell(rig.backends[0], f"break?after={len(HEADERS) - 2}")
+    answer = await rig.ask("alice")
+    assert answer.status in (502, 503)
+    assert error_of(answer) == (answer.status, "The destination of this request failed before it answered.")
 
 
 @pytest.mark.parametrize("after", [len(HEADERS), len(ANSWER) - 1], ids=["no body", "not its end"])

@@ -166,6 +166,18 @@ async def test_errors_are_those_of_the_engine_and_of_broken_answers(rig: Rig) ->
     assert sum((await rig.counted_by_arm("envoy_cacheroute_arm_errors")).values()) == 2
 
 
+async def test_a_stream_that_breaks_before_its_first_byte_is_an_error_and_has_no_time_to_it(
+    rig: Rig, capfd: pytest.CaptureFixture[str]
+) -> None:
+    await rig.ask("alice", say=events({"choices": []}))
+    with pytest.raises(aiohttp.ClientError):
+        await rig.ask("alice", say={"events": [], "break": True})
+    await rig.counted_requests(2)
+    assert sum((await rig.counted_by_arm("envoy_cacheroute_arm_errors")).values()) == 1
+    assert (await ttft(rig, 1))[-1][1] == 1
+    assert "non-number" not in capfd.readouterr().err
+
+
 async def test_a_request_without_a_destination_is_an_error(rig: Rig) -> None:
     await rig.publish(table(()))
     await rig.ask("alice")

@@ -122,7 +122,7 @@ def _local_replies(settings: GatewaySettings) -> dict[str, Any]:
             _mapper(_status(413), "invalid_request_error", too_large),
             _mapper(_flags("UO"), "service_unavailable", too_many),
             _mapper(_flags("UH", "NC", "UF"), "service_unavailable", no_destination),
-            _mapper(_flags("UC", "UR"), "server_error", broken),
+            _mapper(_flags("UC", "UR", "UPE"), "server_error", broken),
             _mapper(server_error, "server_error", None),
         ],
         "body_format": _error_shape("invalid_request_error"),

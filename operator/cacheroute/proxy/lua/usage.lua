@@ -83,16 +83,20 @@ function envoy_on_response(handle)
     hide_decision(handle, headers)
   end
   local kind = kind_of(headers)
-  if kind == STREAM then
-    handle:streamInfo():dynamicMetadata():set(NAMESPACE, 'stream', true)
-  end
-  if not READABLE[kind] or headers:get('content-encoding') then
+  if not READABLE[kind] then
     return
   end
+  local compressed, unmeasured = headers:get('content-encoding'), kind == STREAM
   local rest, seen = nil, {}
   for chunk in handle:bodyChunks() do
     local length = chunk:length()
-    if length > 0 then
+    if length > 0 and unmeasured then -- one that broke before has no time to its first byte
+      handle:streamInfo():dynamicMetadata():set(NAMESPACE, 'stream', true)
+      unmeasured = false
+    end
+    if compressed then
+      return
+    elseif length > 0 then
       local text = chunk:getBytes(0, length)
       rest = scan(handle, rest and rest .. text or text, seen)
     end
