@@ -30,10 +30,10 @@ async def answer(request: web.Request) -> web.StreamResponse:
 async def _say(request: web.Request, said: dict[str, Any]) -> web.StreamResponse:
     """Answer what the request asks for: a text, or events or raw pieces with pauses; ``break`` cuts it off.
 
-    ``wait`` is a pause before the headers.
+    ``wait`` is a pause before the headers, ``headers`` are some of a text's answer.
     """
     await asyncio.sleep(said.get("wait", 0))
-    headers = {"Content-Type": said.get("type", "application/json")}
+    headers = {"Content-Type": said.get("type", "application/json"), **said.get("headers", {})}
     if "text" in said:
         text = said["text"].encode()
         if said.get("gzip"):

@@ -121,3 +121,23 @@ async def test_answers_tell_nothing_where_the_plan_says_so(rig: Rig) -> None:
     assert (await rig.post({"model": "quiet", "user": "alice"})).status == 503
     counted = await rig.counted_requests(len(USERS) + 2)
     assert counted["inference/quiet", "alice", "planned"] == 1
+
+
+async def test_answers_are_explained_before_there_is_a_plan(rig: Rig) -> None:
+    await rig.publish(replace(planned(rig, ACTIVE), version="", groups=()))
+    answer = await rig.ask("alice")
+    assert answer.destination in {backend.name for backend in rig.backends}
+    assert answer.decision == "cold"
+    assert await rig.counted_requests(1) == {("inference/llama", "alice", "cold"): 1}
+
+
+@pytest.mark.parametrize("explain", [True, False])
+async def test_an_engine_cannot_explain_in_our_place(rig: Rig, *, explain: bool) -> None:
+    """Such as one that is a gateway like this itself; nor does its answer change what is counted or shown."""
+    await rig.publish(planned(rig, ACTIVE, explain=explain))
+    names = ("destination", "decision", "plan")
+    said = {"text": "{}", "headers": {f"{RESERVED}{name}": "theirs" for name in names}}
+    answer = await rig.ask("alice", say=said)
+    ours = ("pod-0", "planned", "version-of-llama") if explain else (None, None, None)
+    assert tuple(answer.headers.get(f"{RESERVED}{name}") for name in names) == ours
+    assert await rig.counted_requests(1) == {("inference/llama", "alice", "planned"): 1}

@@ -13,7 +13,13 @@ from cacheroute.domain.spec import ANY_MODEL, PlanRef
 from cacheroute.domain.table import Arm, RoutingTable, TableGroup
 from cacheroute.proxy import names
 from cacheroute.proxy.clusters import DESTINATION, HOST_METADATA, SET
-from cacheroute.proxy.telemetry import DECISION, DECISION_HEADER, EXPLAINED_VERSION, PLAN_HEADER
+from cacheroute.proxy.telemetry import (
+    DECISION,
+    DECISION_HEADER,
+    DESTINATION_HEADER,
+    EXPLAINED_VERSION,
+    PLAN_HEADER,
+)
 
 MODEL_FIELD = "model"
 MODELS_PATH = "/v1/models"
@@ -37,19 +43,23 @@ _Fields = dict[str, struct_pb2.Value]
 def common_routes(first: RoutingTable | None) -> route_pb2.RouteConfiguration:
     """Return the route table of one gateway without the entrance and the virtual hosts of its plans.
 
+    Headers that explain are only ours: an engine's own are removed first, for one without a value is not added.
+
     Args:
         first: of the gateway's tables, None where it has no plan.
     """
+    explaining = {
+        DESTINATION_HEADER: f"%UPSTREAM_METADATA({HOST_METADATA}:{DESTINATION})%",
+        DECISION_HEADER: DECISION,
+        PLAN_HEADER: f"%METADATA(ROUTE:{names.NAMESPACE}:{EXPLAINED_VERSION})%",
+    }
     return route_pb2.RouteConfiguration(
         name=names.ROUTES,
         vhost_header=names.KEY_HEADER,
         virtual_hosts=[_no_model(first)],
         request_headers_to_remove=[names.KEY_HEADER],
-        response_headers_to_add=[
-            _header("x-cacheroute-destination", f"%UPSTREAM_METADATA({HOST_METADATA}:{DESTINATION})%"),
-            _header(DECISION_HEADER, DECISION),
-            _header(PLAN_HEADER, f"%METADATA(ROUTE:{names.NAMESPACE}:{EXPLAINED_VERSION})%"),
-        ],
+        response_headers_to_remove=explaining,
+        response_headers_to_add=[_header(name, value) for name, value in explaining.items()],
     )
 
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 from cacheroute.domain.keys import KEY_PUNCTUATION, KEYED_PATHS
 from cacheroute.domain.telemetry import KEY_REJECTED
 from cacheroute.proxy import jwt, names
-from cacheroute.proxy.telemetry import DECISION_HEADER, PLAN_HEADER
+from cacheroute.proxy.telemetry import DECISION_HEADER, DESTINATION_HEADER
 
 MAX_JSON_STEPS = 1_000_000
 """Strings and brackets that the scanner looks at before it gives up: bounds the time of a hostile body to 0.2 s."""
@@ -41,7 +41,7 @@ def constants(max_body_bytes: int) -> str:
         "KEYED_PATHS": KEYED_PATHS,
         "MAX_TOKENS": MAX_TOKENS,
         "DECISION_HEADER": DECISION_HEADER,
-        "PLAN_HEADER": PLAN_HEADER,
+        "DESTINATION_HEADER": DESTINATION_HEADER,
         "MAX_BODY_BYTES": max_body_bytes,
     }
     return "".join(f"local {name} = {_literal(value)}\n" for name, value in values.items())

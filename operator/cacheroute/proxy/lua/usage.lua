@@ -67,8 +67,8 @@ local function scan(handle, text, seen)
   end
 end
 
--- The counters read the decision off the answer. One that may not show it (only explained ones name their plan) tells
--- them apart from it.
+-- The counters read the decision off the answer. One that may not show it (only explained ones name their destination)
+-- tells them apart from it.
 local function hide_decision(handle, headers)
   local decision = headers:get(DECISION_HEADER)
   if decision then
@@ -79,7 +79,7 @@ end
 
 function envoy_on_response(handle)
   local headers = handle:headers()
-  if not headers:get(PLAN_HEADER) then
+  if not headers:get(DESTINATION_HEADER) then
     hide_decision(handle, headers)
   end
   local kind = kind_of(headers)
