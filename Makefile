@@ -5,7 +5,7 @@ SOURCES := operator tests e2e benchmarks scripts
 export PYTHONDONTWRITEBYTECODE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-drift test unit e2e e2e-vllm check format bench bench-gateway plots paper calibrate docs lock lock-vllm clean
+.PHONY: help setup demo demo-drift test unit e2e e2e-vllm check format bench bench-gateway plots paper contest calibrate docs lock lock-vllm clean
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ plots: .venv/.stamp ## Draw the pictures of docs/ from the last `make bench`
 
 paper: .venv/.stamp ## Simulate the paper's tables and more, write docs/results.md; PAPER=--quick (seconds), PAPER='--only T1 T4'
 	@$(BIN)/python -m scripts.paper $(PAPER)
+
+contest: .venv/.stamp ## Run every policy on the traces of a folder, and judge the diagnosis: make contest TRACES=<folder>
+	@$(BIN)/python -m scripts.contest $(TRACES)
 
 calibrate: .venv/.stamp ## Fit the simulated fleet to the two knees of the paper's table 1 again
 	@$(BIN)/python -m scripts.calibrate

@@ -42,6 +42,8 @@ def test_a_replay_says_what_a_plan_would_do(run: Runner, log: Path, tmp_path: Pa
     table = run.cacheroute("replay", log, *options)
     assert found["verdict"] in table.out
     assert "prompt tokens from caches" in table.out
+    assert found["diagnosis"]["intervals"] == 4
+    assert f"from the past only: {found['diagnosis']['words']}." in table.out
 
 
 def test_a_simulation_of_a_trace_and_of_made_up_traffic(run: Runner, log: Path) -> None:

@@ -43,7 +43,8 @@ def show_replay(found: Mapping[str, Any], verdict: str) -> None:
             f"{key['flat_ttft']:.3f} s",
             f"{key['planned_ttft']:.3f} s",
         )
-    show(made, *([keys] if found["keys"] else []), verdict)
+    diagnosis = f"The planner's own diagnosis, each time from the past only: {found['diagnosis']['words']}."
+    show(made, *([keys] if found["keys"] else []), verdict, diagnosis)
 
 
 def _capacity(side: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cacheroute.simulation.experiments.digest import code_version
 from cacheroute.simulation.paper.calibration import stored
+from cacheroute.simulation.paper.parts import parts_of, with_part
 from cacheroute.simulation.paper.plots import draw, file_name
 from cacheroute.simulation.paper.study import Agreement, Section, Told
 
@@ -32,13 +33,16 @@ class Chapter:
 
 
 def write_report(chapters: Sequence[Chapter], page: Path, images: Path) -> None:
-    """Write the page and its pictures."""
+    """Write the page and its pictures; parts of the page that others write stay."""
     images.mkdir(parents=True, exist_ok=True)
     page.parent.mkdir(parents=True, exist_ok=True)
     for chapter in chapters:
         for number, plot in enumerate(chapter.section.plots):
             draw(plot, images / file_name(chapter.study.name, number))
-    page.write_text("\n".join(_lines(chapters, images.name)), encoding="utf-8")
+    text = "\n".join(_lines(chapters, images.name))
+    for name, part in parts_of(page.read_text("utf-8") if page.is_file() else "").items():
+        text = with_part(text, name, part)
+    page.write_text(text, encoding="utf-8")
 
 
 def machine() -> str:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from cacheroute.simulation.experiments.ladder import mean
 from cacheroute.simulation.shadow.bootstrap import Interval
-from cacheroute.simulation.shadow.replay import Answer
+from cacheroute.simulation.shadow.diagnosis import counted, diagnoses, told
+from cacheroute.simulation.shadow.replay import WARMUP, Answer
 from cacheroute.simulation.traces.trace import UNKNOWN
 
 GPUS = {"8b-bf16": 1, "70b-fp8": 2, "70b-fp16": 2}
@@ -123,8 +124,17 @@ def document(answer: Answer, names: tuple[str, ...], left_out: int) -> dict[str,
         "capacity_ratio": capacity_ratio(answer)._asdict(),
         "hit_gain_points": answer.hit_gain._asdict(),
         "p99_ratio": answer.tail_ratio._asdict(),
+        "diagnosis": _diagnosis(answer, len(names)),
         "keys": [one._asdict() for one in keys_that_gain(answer, names)],
     }
+
+
+def _diagnosis(answer: Answer, named: int) -> dict[str, object]:
+    """Return what the operator would have said of this traffic, at its own speed, whoever routes it."""
+    said = diagnoses(answer.work, answer.plan, answer.question.destinations, named=named)
+    found = counted(said, WARMUP * float(answer.work.arrival[-1]))
+    warnings = {name: times for name, times in found.items() if name != "intervals"}
+    return {"intervals": found["intervals"], "warnings": warnings, "words": told(found)}
 
 
 def _side(answer: Answer, *, planned: bool) -> dict[str, object]:
