@@ -13,9 +13,9 @@ ONE = Figures(100.0, 90.0, 1.0, 2.0)
 
 
 def test_margins_decide_who_is_ahead() -> None:
-    near = Figures(120.0, 91.0, 0.5, 1.6)
+    near = Figures(110.0, 91.0, 0.5, 1.6)
     assert standing({"flat": ONE, "chwbl": near, "stable": ONE}).losses == ()
-    far = Figures(121.0, 91.1, 0.5, 1.5)
+    far = Figures(111.0, 91.1, 0.5, 1.5)
     losses = standing({"flat": ONE, "chwbl": far, "stable": ONE}).losses
     assert losses == ("capacity: CHWBL", "hit: CHWBL", "worst p99: CHWBL")
 

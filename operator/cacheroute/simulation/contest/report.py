@@ -107,7 +107,7 @@ def _diagnosis(results: Sequence[Result], judged: Sequence[Judged]) -> list[str]
         "",
         (
             "The diagnosis of the operator ([planning.md](planning.md#is-affinity-worth-it-here)), made at the end of each interval from the rates of the past, as it stands in `status.plan.predicted`. "
-            f"It should warn where some policy is ahead of `Stable`, or `Stable` gains nothing over flat routing, and be quiet elsewhere. {_MARGINS} T and S rows at the load at which their hits are told."
+            f"It should warn where some policy is ahead of `Stable`, or `Stable` gains nothing over flat routing, and be quiet elsewhere. {_MARGINS} The made-up workloads are those of that name above, seed 0, against flat, CHWBL, DualMap and Preble; T and S at the load at which their hits are told."
         ),
         "",
         (

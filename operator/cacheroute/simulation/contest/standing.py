@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from cacheroute.simulation.experiments.policies import POLICIES
 
-CAPACITY_MARGIN = 0.2
-"""Relative: capacities are found to 20 %."""
+CAPACITY_MARGIN = 0.1
+"""Relative: one step of the search, 19 %, counts."""
 HIT_MARGIN = 1.0
 """Points."""
 TAIL_MARGIN = 0.25
