@@ -98,7 +98,6 @@ def _for_entrance(table: RoutingTable) -> RoutingTable:
         models=table.models,
         key_sources=table.key_sources,
         max_key_length=table.max_key_length,
-        explain=table.explain,
     )
 
 

@@ -105,11 +105,9 @@ def _plan(table: RoutingTable) -> struct_pb2.Value:
     sources = struct_pb2.ListValue(values=[_source(source) for source in table.key_sources])
     return _struct(
         {
-            "name": _text(str(table.ref)),
             "prefix": _text(names.key_prefix(table.ref)),
             "max_length": struct_pb2.Value(number_value=table.max_key_length),
             "sources": struct_pb2.Value(list_value=sources),
-            "explain": struct_pb2.Value(bool_value=table.explain),
         }
     )
 
