@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
+import random
 import re
 import socket
 import sys
@@ -36,6 +38,8 @@ SOURCES = (
     KeySource(KeySourceKind.BODY_FIELD, "metadata.user_id"),
 )
 RESERVED = "x-cacheroute-"
+_PORTS = range(20_000, 30_000)
+"""Below NodePorts and what Linux gives to connections and to whom asks for any port (net.ipv4.ip_local_port_range)."""
 PLAIN = GatewaySettings()
 
 
@@ -247,7 +251,8 @@ async def gateway(
         xds_port = await ads.start("127.0.0.1:0")
         client = await stack.enter_async_context(aiohttp.ClientSession(trust_env=False))
         scheme = "http" if wanted.tls is None else "https"
-        rig = Rig(ads, xds_port, client, free_place(), free_place(), free_place(), scheme)
+        listen, stats, admin = free_places(3)
+        rig = Rig(ads, xds_port, client, listen, stats, admin, scheme)
         stack.push_async_callback(_stop, rig)
         rig.backends.extend([await _backend(f"pod-{number}") for number in range(backends)])
         settings = BootstrapSettings(
@@ -297,8 +302,13 @@ async def _backend(name: str) -> Backend:
     return Backend(name, process, int(line))
 
 
-def free_place() -> Place:
-    """Return an address on loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return Place("127.0.0.1", probe.getsockname()[1])
+def free_places(number: int) -> list[Place]:
+    """Return different addresses on loopback that nobody listens on and that no connection is given meanwhile."""
+    ports = random.SystemRandom().sample(_PORTS, len(_PORTS))
+    return [Place("127.0.0.1", port) for port in itertools.islice(filter(_is_free, ports), number)]
+
+
+def _is_free(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+        return True
+    return False

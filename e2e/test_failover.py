@@ -7,7 +7,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import aiohttp
 import pytest
@@ -276,6 +276,16 @@ async def test_the_rule_says_whether_a_request_that_an_engine_had_is_tried_again
     assert (answer.status, answer.destination) == (status, "pod-1" if status == 200 else "pod-0")
     if status == 503:
         assert error_of(answer) == (503, "The destination of this request failed before it answered.")
+
+
+async def test_a_changed_rule_cuts_no_stream_and_holds_for_the_next_request(rig: Rig) -> None:
+    """The rule is the cluster's, and Envoy replaces a cluster that changes by a new one."""
+    await serve(rig, UNCHECKED)
+    async with streaming(rig, "alice", "bob") as streams:
+        await serve(rig, replace(UNCHECKED, max_retries=0))
+        await tell(rig.backends[0], "break?after=0")
+        assert (await rig.ask("alice")).status == 503
+    assert all(stream.whole for stream in streams)
 
 
 @pytest.mark.parametrize("retry", RetryRule)

@@ -27,7 +27,7 @@ from e2e.gateway_rig import (
     Answer,
     Rig,
     envoy_program,
-    free_place,
+    free_places,
     gateway,
     start_backend,
     table,
@@ -177,7 +177,7 @@ def open_stream(channel: grpc.aio.Channel, method: str) -> Any:
 async def one_more_envoy(rig: Rig, node: str, keys: str) -> AsyncIterator[None]:
     """Run a second Envoy with a key set of its own."""
     provider = JwtProvider(name="corp", issuer="https://corp.example", jwks=keys)
-    listen, stats, admin = (free_place() for _ in range(3))
+    listen, stats, admin = free_places(3)
     xds = Place("127.0.0.1", rig.xds_port)
     settings = BootstrapSettings(GATEWAY, node, xds, listen, stats, admin, jwt=(provider,))
     command = envoy_command(envoy_program(), settings, concurrency=1, log_level="off")

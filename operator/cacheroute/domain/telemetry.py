@@ -29,7 +29,7 @@ TTFT_BUCKETS = (
 """Upper bounds of the histogram's buckets, milliseconds."""
 
 LABEL_PLAN = "plan"
-"""``<namespace>/<name>`` of the RoutingPlan."""
+"""``<namespace>/<name>`` of the RoutingPlan; empty where its cluster went while a request of it was still being sent."""
 LABEL_KEY = "routing_key"
 """The canonical key; empty where the request had none, ``KEY_REJECTED`` where it had one that cannot be planned."""
 LABEL_DECISION = "decision"
