@@ -39,7 +39,13 @@ def test_a_replay_says_what_a_plan_would_do(run: Runner, log: Path, tmp_path: Pa
     assert found["planned"]["gpus_needed"] >= 1
     assert found["verdict"] in html.unescape(page.read_text("utf-8"))
     assert {path.name for path in tmp_path.iterdir()} == {"access.jsonl", "report.html"}
+    assert ["guessed" in one or "300 requests are too few" in one for one in found["cautions"]] == [
+        True,
+        True,
+    ]
+    assert all(one in html.unescape(page.read_text("utf-8")) for one in found["cautions"])
     table = run.cacheroute("replay", log, *options)
+    assert all(f"Caution: {one}" in table.out for one in found["cautions"])
     assert found["verdict"] in table.out
     assert "prompt tokens from caches" in table.out
     assert found["diagnosis"]["intervals"] == 4
@@ -49,6 +55,7 @@ def test_a_replay_says_what_a_plan_would_do(run: Runner, log: Path, tmp_path: Pa
 def test_a_simulation_of_a_trace_and_of_made_up_traffic(run: Runner, log: Path) -> None:
     of_trace = run.cacheroute("simulate", log, *SMALL, "--policy", "flat", "--policy", "sticky", "-o", "json")
     rows = json.loads(of_trace.out)["runs"]
+    assert "--template-tokens 512 and --prefix-tokens 320 are taken for it" in of_trace.err
     assert [(row["policy"], round(row["load"], 1)) for row in rows] == [("flat", 20.1), ("sticky", 20.1)]
     assert rows[1]["hit_percent"] > 0
     options = (*SMALL, "--seconds", "6", "--load", "5", "--load", "20", "--keys", "8")
@@ -90,6 +97,14 @@ def test_one_cache_by_eviction_in_place_of_a_fleet(run: Runner, tmp_path: Path) 
         (("replay", "LOG", "--destinations", 2, "--engine", "gpt"), "no engine is called 'gpt'"),
         (("replay", "LOG", "--destinations", 2, "--policy", "best"), "no policy is called 'best'"),
         (("replay", "LOG", "--destinations", 2, "--window", 5), "--window 5 is shorter than --interval 60"),
+        (
+            ("replay", "LOG", "--destinations", 2, "--eviction", "lru", "--html", "x.html"),
+            "--eviction goes without",
+        ),
+        (
+            ("replay", "LOG", "--destinations", 2, "--eviction", "lru", "--prefix-tokens", 8),
+            "--eviction goes without",
+        ),
         (("replay", "LOG"), "--destinations"),
         (("replay", "LOG", "--destinations", 2, "--kv-cache-tokens", 64), "no request of the trace fits"),
         (("replay", "LOG", "--destinations", 2, "--backend", "slurm"), "--backend slurm: it is one of"),

@@ -92,6 +92,7 @@ def test_a_converted_trace_is_described_alike(run: Runner, tmp_path: Path) -> No
     [
         (("--field", "time"), "--field 'time': use NAME=FIELD"),
         (("--field", "time=user"), "access.jsonl:1: user: 'user-0' is no point in time"),
+        (("--field", "key=user:ms"), "--field key=user:ms: only time, duration, ttft have a unit"),
         (("--format", "runs"), "access.jsonl: is no Parquet file"),
         (("--save", "/nowhere/x.json"), "/nowhere/x.json: cannot be written: No such file"),
         (("-o", "xml"), "--output"),
@@ -106,6 +107,35 @@ def test_what_is_wrong_is_told_in_one_line(
     assert says in ended.err
     assert ended.err.count("\n") == 1
     assert ended.out == ""
+
+
+def test_guessed_sessions_are_told_and_remembered(run: Runner, tmp_path: Path) -> None:
+    lines = [made.log_line(n) for n in range(40)]
+    out = tmp_path / "out.parquet"
+    for named in (False, True):
+        rows = [{**line, "session_id": f"s{n % 4}"} for n, line in enumerate(lines)] if named else lines
+        log = made.json_lines(tmp_path / "log.jsonl", rows)
+        assert run.cacheroute("trace", "convert", log, out).code == 0
+        for path in (log, out):
+            found = json.loads(run.cacheroute("trace", "describe", path, "-o", "json").out)
+            assert found["prefix"]["sessions"]["reconstructed"] is not named
+            assert ("guessed from lengths" in run.cacheroute("trace", "describe", path).out) is not named
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("out.csv", "out.csv: the name must end in .parquet"),
+        ("gone/out.parquet", "out.parquet: cannot be written: No such file or directory\n"),
+    ],
+)
+def test_a_converted_trace_needs_a_place(
+    run: Runner, log: Path, tmp_path: Path, name: str, says: str
+) -> None:
+    ended = run.cacheroute("trace", "convert", log, tmp_path / name)
+    assert ended.code == 2
+    assert ended.err.endswith(says) or says in ended.err
+    assert [one.name for one in tmp_path.iterdir()] == [log.name]
 
 
 def test_a_broken_trace_leaves_no_file(run: Runner, tmp_path: Path) -> None:

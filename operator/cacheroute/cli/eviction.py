@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cacheroute.cli.output import Output, write
+from cacheroute.cli.replay_tables import caution_lines
 from cacheroute.cli.simulation_options import read
 from cacheroute.cli.tables import add, show, table
 from cacheroute.cli.trace import complaints
@@ -64,10 +65,14 @@ def replay_evictions(
 
 
 def _head(trace: "Trace", tokens: int) -> dict[str, Any]:
+    from cacheroute.simulation.shadow.cautions import of_sharing
+    from cacheroute.simulation.traces.blocks import Sharing
+
     return {
         "requests": trace.size,
         "evicted_by": "session" if trace.blocks is None else "block",
         "destination_tokens": tokens,
+        "cautions": list(of_sharing(trace, Sharing())),
     }
 
 
@@ -84,4 +89,4 @@ def _show(found: dict[str, Any]) -> None:
     for name in dict.fromkeys(row["eviction"] for row in found["caches"]):
         hits = [row["token_hit"] for row in found["caches"] if row["eviction"] == name]
         add(made, name, *(f"{100 * hit:.1f} %" for hit in hits))
-    show(made)
+    show(made, *caution_lines(found))

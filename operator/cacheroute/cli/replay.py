@@ -98,7 +98,7 @@ def replay(
         list[str] | None,
         typer.Option(
             help="Replay no fleet but one cache, as large as the KV caches of 1, 2, 4 … destinations, that evicts by: fifo, "
-            "lru, arc, s3-fifo, gdsf, lhd, sieve, belady (knows the future). Several times, or `all`."
+            "lru, arc, s3-fifo, gdsf, lhd, sieve, belady (knows the future). Several times, or `all`. Of the other options it uses --engine, --kv-cache-tokens, --limit and how FILE is read."
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a report with plots to this file.")] = None,
@@ -130,12 +130,18 @@ def replay(
     if html is not None and not html.parent.is_dir():
         fail(f"{html}: cannot be written: there is no directory {html.parent}", USAGE)
     if eviction:
+        if html is not None or template_tokens or prefix_tokens:
+            fail(
+                "--eviction goes without --html, --template-tokens and --prefix-tokens: it makes a table only, of sessions or blocks",
+                USAGE,
+            )
         source = (file, form, fields_of(field or []), limit)
         replay_evictions(source, (destinations, engine, kv_cache_tokens), eviction, jobs, output)
         return
     with complaints():
         from cacheroute.simulation.experiments.policies import named
         from cacheroute.simulation.experiments.progress import progress_bar
+        from cacheroute.simulation.shadow.cautions import cautions
         from cacheroute.simulation.shadow.replay import Question, ask
         from cacheroute.simulation.traces.blocks import Sharing, prepare
 
@@ -145,21 +151,23 @@ def replay(
             destinations, engine, policy, objective, capacity, warm, interval, window, kv_cache_tokens, seeds
         )
         trace = read(file, form, fields_of(field or []), limit)
-        prepared = prepare(trace, Sharing(template_tokens, prefix_tokens), question.tokens)
+        sharing = Sharing(template_tokens, prefix_tokens)
+        prepared = prepare(trace, sharing, question.tokens)
         with progress_bar("replaying") as tell:
             answer = ask(question, prepared.work, who, tell)
+        told = cautions(trace, sharing, answer)
     if html is not None:
         from cacheroute.simulation.shadow.page import page
 
-        write_whole(html, page(answer, prepared.keys, prepared.left_out, Path(file).name))
+        write_whole(html, page(answer, prepared.keys, prepared.left_out, Path(file).name, told))
         note(f"the report is in {html}")
-    _print(answer, prepared, output)
+    _print(answer, prepared, told, output)
 
 
-def _print(answer: "Answer", prepared: "Prepared", output: Output) -> None:
+def _print(answer: "Answer", prepared: "Prepared", told: tuple[str, ...], output: Output) -> None:
     from cacheroute.simulation.shadow.verdict import document, verdict
 
-    found = document(answer, prepared.keys, prepared.left_out)
+    found = document(answer, prepared.keys, prepared.left_out, told)
     if output is not Output.TABLE:
         write(finite(found), output)
         return

@@ -44,7 +44,12 @@ def show_replay(found: Mapping[str, Any], verdict: str) -> None:
             f"{key['planned_ttft']:.3f} s",
         )
     diagnosis = f"The planner's own diagnosis, each time from the past only: {found['diagnosis']['words']}."
-    show(made, *([keys] if found["keys"] else []), verdict, diagnosis)
+    show(made, *([keys] if found["keys"] else []), verdict, diagnosis, *caution_lines(found))
+
+
+def caution_lines(found: Mapping[str, Any]) -> list[str]:
+    """Return the cautions of a replay as lines."""
+    return [f"Caution: {one}" for one in found["cautions"]]
 
 
 def _capacity(side: Mapping[str, Any]) -> str:

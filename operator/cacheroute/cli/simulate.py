@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cacheroute.cli.errors import USAGE, fail
-from cacheroute.cli.output import Format, Output, write
+from cacheroute.cli.output import Format, Output, note, write
 from cacheroute.cli.simulation_options import (
     BackendName,
     Cluster,
@@ -162,6 +162,11 @@ def simulate(
 def _work(trace: "Trace", series: "Series", shared: tuple[int, int]) -> "Work":
     from cacheroute.simulation.traces.blocks import Sharing, prepare
 
+    if trace.blocks is None:
+        note(
+            f"the trace does not say what prompts have in common: --template-tokens {shared[0]} and --prefix-tokens "
+            f"{shared[1]} are taken for it"
+        )
     return prepare(trace, Sharing(*shared), series.tokens).work
 
 

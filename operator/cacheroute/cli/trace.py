@@ -103,6 +103,8 @@ def convert(
 
     Exit code: 0; 1 where the extra `simulation` is not installed; 2 where an option or a file cannot be used.
     """
+    if to.suffix not in (".parquet", ".pq"):
+        fail(f"{to}: the name must end in .parquet: a trace is recognised by it", USAGE)
     with complaints(), _reading(file, form, field, session_gap) as reading:
         from cacheroute.simulation.traces.read import write_trace
 

@@ -92,7 +92,7 @@ class Description:
             "prefix": {
                 "hits": self._hits.document(),
                 "reuse_times": self._structure.reuse_times(),
-                "sessions": self._sessions.document(),
+                "sessions": self._sessions.document(own=words.sessions),
                 "blocks": self._blocks.document(),
             },
         }

@@ -100,8 +100,8 @@ class SessionFigures:
         self._prompt += float(part.prompt[own].sum())
         self._prefix += float(part.prefix[own].sum())
 
-    def document(self) -> dict[str, Any] | None:
-        """Return the figures, None where there are no sessions."""
+    def document(self, *, own: bool) -> dict[str, Any] | None:
+        """Return the figures, None where there are no sessions; ``own`` tells that the trace names them."""
         reached = self._turns.upto(self._turns.size + 1)
         sessions = float(reached[0])
         if not sessions:
@@ -112,6 +112,7 @@ class SessionFigures:
         )
         return {
             "count": int(sessions),
+            "reconstructed": not own,
             "single_turn_share": float(ended[0] / sessions),
             "turns": {
                 "mean": float(reached.sum() / sessions), "p50": p50, "p90": p90, "p99": p99,

@@ -136,6 +136,8 @@ def _prefix(part: Document) -> Iterator[tuple[str, str]]:
             ", ".join(f"{name}: {_percent(one)}" for name, one in times["within"].items()),
         )
     if sessions := part["sessions"]:
+        if sessions["reconstructed"]:
+            yield "sessions", "guessed from lengths, the file names none: a bound, not a measurement"
         turns = sessions["turns"]
         yield (
             "turns of a session: mean, p50, p90, most",

@@ -26,7 +26,9 @@ _STYLE: Any = {
 _BINS = 40
 
 
-def page(answer: Answer, names: tuple[str, ...], left_out: int, source: str) -> str:
+def page(
+    answer: Answer, names: tuple[str, ...], left_out: int, source: str, cautions: tuple[str, ...] = ()
+) -> str:
     """Return the report.
 
     Args:
@@ -34,11 +36,12 @@ def page(answer: Answer, names: tuple[str, ...], left_out: int, source: str) -> 
         names: of keys.
         left_out: requests that no engine could serve.
         source: what was replayed, for people.
+        cautions: what a reader of the verdict has to know.
     """
     text = files("cacheroute.simulation.shadow").joinpath("page.html.j2").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(text)
     return template.render(
-        found=document(answer, names, left_out),
+        found=document(answer, names, left_out, cautions),
         keys=keys_that_gain(answer, names),
         source=source,
         plots=[_waits(answer), _hits(answer), _capacities(answer)],

@@ -103,11 +103,14 @@ def _gain(
     )
 
 
-def document(answer: Answer, names: tuple[str, ...], left_out: int) -> dict[str, object]:
+def document(
+    answer: Answer, names: tuple[str, ...], left_out: int, cautions: tuple[str, ...] = ()
+) -> dict[str, object]:
     """Return everything as plain JSON types."""
     question, plan = answer.question, answer.plan
     return {
         "verdict": verdict(answer),
+        "cautions": list(cautions),
         "requests": int(answer.work.arrival.size),
         "left_out": left_out,
         "requests_per_second": answer.rate,

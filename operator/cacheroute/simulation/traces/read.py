@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,7 @@ def read_trace(path: str, options: ReadOptions | None = None) -> Trace:
         cached=whole.cached,
         start=start if reading.calendar else 0.0,
         blocks=_blocks(whole, reading.block),
+        reconstructed=not reading.words.sessions and bool((whole.session != UNKNOWN).any()),
     )
 
 
@@ -76,14 +78,20 @@ def write_trace(reading: Reading, path: Path) -> None:
     if reading.block:
         known["block_size"] = str(reading.block)
     rows = _Rows(reading)
+    if not rows.own_sessions:
+        known["sessions"] = "reconstructed"
     try:
         with temporary.open("wb") as file:  # by its name, polars would make it even after an error was raised
             rows.lazy().sink_parquet(file, row_group_size=_ROW_GROUP, metadata=known)
         temporary.replace(path)
     except (PolarsError, OSError) as error:
-        raise rows.wrong or TraceFileError(f"{path}: cannot be written: {error}") from error
+        raise rows.wrong or TraceFileError(f"{path}: cannot be written: {_reason(error)}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _reason(error: PolarsError | OSError) -> object:
+    return (error.strerror if isinstance(error, OSError) else None) or error
 
 
 class _Rows:
@@ -91,6 +99,9 @@ class _Rows:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
+        first = next(reading.parts)  # a file's metadata are written before its rows
+        self._parts = chain((first,), reading.parts)
+        self.own_sessions = reading.words.sessions
         self._schema = _SCHEMA | (_RUNS if reading.block else {})
         self.wrong: TraceFileError | None = None
 
@@ -102,7 +113,7 @@ class _Rows:
         self, columns: list[str] | None, _predicate: pl.Expr | None, _rows: int | None, _batch: int | None
     ) -> Iterator[pl.DataFrame]:
         try:
-            for part in linked(self._reading.parts):
+            for part in linked(self._parts):
                 frame = self._frame(part)
                 yield frame if columns is None else frame.select(columns)
         except TraceFileError as error:

@@ -48,6 +48,7 @@ class Trace:
         cached: int64[N], prompt tokens that the serving engine found in its cache, or UNKNOWN.
         start: time of the first request, seconds since the epoch; 0 where the trace has no calendar.
         blocks: what the prompts consist of, None where that is not known.
+        reconstructed: sessions were put together from the lengths of prompts and answers, the file names none.
 
     Raises:
         SimulationError: columns differ in length, or a value is out of range.
@@ -66,6 +67,7 @@ class Trace:
     cached: NDArray[np.int64]
     start: float = 0.0
     blocks: Blocks | None = None
+    reconstructed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("prompt", "output", "key", "model", "session", "duration", "ttft", "cached"):

@@ -37,6 +37,8 @@ USUAL: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Where logs have what, the likelier first."""
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_TIMED = ("time", "duration", "ttft")
+"""Members with a unit."""
 _ENVOY_MILLISECONDS = ("duration", "ttft")
 """Envoy's %DURATION% and %COMMON_DURATION% are milliseconds, whatever they are called."""
 
@@ -89,6 +91,8 @@ def _told(path: str, name: str, text: str) -> Member:
             f"{path}: --field {name}={text}: use NAME=FIELD or NAME=FIELD:UNIT with a NAME of {', '.join(FIELDS)} "
             f"and a UNIT of {', '.join(UNITS)}"
         )
+    if unit and name not in _TIMED:
+        raise TraceFileError(f"{path}: --field {name}={text}: only {', '.join(_TIMED)} have a unit")
     return Member(where, UNITS[unit] if unit else _unit(name, where, envoy=False))
 
 

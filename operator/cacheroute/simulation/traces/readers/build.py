@@ -20,6 +20,8 @@ class Vocabulary:
     left_out: int = 0
     answers: bool = False
     """Some row tells output tokens."""
+    sessions: bool = False
+    """Some row tells its session."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

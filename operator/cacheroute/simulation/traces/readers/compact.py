@@ -24,6 +24,11 @@ def has_calendar(path: str) -> bool:
     return metadata(path).get("calendar") == "yes"
 
 
+def has_reconstructed_sessions(path: str) -> bool:
+    """Tell whether the file that was converted named no sessions, and they were put together from lengths."""
+    return metadata(path).get("sessions") == "reconstructed"
+
+
 def read_compact(path: str, options: ReadOptions, words: Vocabulary) -> Iterator[Requests]:
     """Yield the requests.
 

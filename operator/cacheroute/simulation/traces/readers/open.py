@@ -18,6 +18,7 @@ from cacheroute.simulation.traces.readers.mooncake import BLOCK_TOKENS, read_moo
 from cacheroute.simulation.traces.readers.options import ReadOptions, TraceFormat
 from cacheroute.simulation.traces.readers.parquet import schema
 from cacheroute.simulation.traces.requests import Requests
+from cacheroute.simulation.traces.trace import UNKNOWN
 
 _Reader = Callable[[str, ReadOptions, Vocabulary], Iterator[Requests]]
 _READERS: dict[TraceFormat, _Reader] = {
@@ -81,7 +82,8 @@ def open_trace(path: str, options: ReadOptions) -> Reading:
     words, block = Vocabulary(), _block(path, form)
     raw = _READERS[form](path, options, words)
     held = _HELD_WITH_BLOCKS if block else HELD
-    parts = _bounded(path, words, in_order(raw, partial(_late, path, held), held))
+    own = form is not TraceFormat.CACHEROUTE or not compact.has_reconstructed_sessions(path)
+    parts = _bounded(path, words, in_order(raw, partial(_late, path, held), held), own=own)
     local = form is TraceFormat.RUNS and runs.own_clocks(path)
     made_up = f"starts of sessions (Poisson, {options.session_gap:g} s apart)" if local else ""
     return Reading(path, form, _calendar(path, form), words, parts, block, made_up)
@@ -155,8 +157,8 @@ MAX_SPAN = 10 * 366 * 86_400.0
 """Seconds from the first to the last request."""
 
 
-def _bounded(path: str, words: Vocabulary, parts: Iterator[Requests]) -> Iterator[Requests]:
-    """See that there is a request, and that all are within MAX_SPAN."""
+def _bounded(path: str, words: Vocabulary, parts: Iterator[Requests], *, own: bool) -> Iterator[Requests]:
+    """See that there is a request, that all are within MAX_SPAN, and whether sessions are the log's own."""
     first = None
     for part in parts:
         if part.size:
@@ -166,6 +168,7 @@ def _bounded(path: str, words: Vocabulary, parts: Iterator[Requests]) -> Iterato
                 raise TraceFileError(
                     f"{path}:{part.row[at]}: time: is over ten years after the first request's"
                 )
+            words.sessions = words.sessions or (own and bool((part.session != UNKNOWN).any()))
             yield part
     if first is None:
         what = (
