@@ -4,7 +4,9 @@
 local byte, find, gsub, sub = string.byte, string.find, string.gsub, string.sub
 
 local QUOTE, BACKSLASH, COLON, ZERO, NINE = 34, 92, 58, 48, 57
-local OPEN_LIST, CLOSE_LIST, OPEN_OBJECT = 91, 93, 123
+local OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, SPACE = 91, 93, 123, 125, 32
+
+local STRUCTURAL = { [QUOTE] = true, [OPEN_LIST] = true, [CLOSE_LIST] = true, [OPEN_OBJECT] = true, [CLOSE_OBJECT] = true }
 
 local PLAIN_ESCAPES = { b = '\b', f = '\f', n = '\n', r = '\r', t = '\t' }
 
@@ -30,6 +32,25 @@ local function unescape(raw)
     return raw
   end
   return (gsub(raw, '\\(.)(%x?%x?%x?%x?)', unescape_one))
+end
+
+-- The first place from `at` on that is no white space. LuaJIT compiles `byte`, but no pattern: one is for odd texts.
+local function solid(text, at)
+  local character = byte(text, at)
+  if character and character > SPACE then
+    return at
+  end
+  return find(text, '%S', at)
+end
+
+-- The first place from `at` on with a quote, a bracket or a brace; mostly it is near.
+local function structural(text, at)
+  for place = at, at + 3 do
+    if STRUCTURAL[byte(text, place)] then
+      return place
+    end
+  end
+  return find(text, '["{}%[%]]', at + 4)
 end
 
 -- The place of the quote that ends the string whose first character is at `from`, or nil.
@@ -101,11 +122,11 @@ end
 -- Where the string is a member's name and wanted, its value goes into `found` (the last of several wins, as in JSON
 -- parsers). Returns where to go on, and the prefix of the members of an object that is looked into next.
 local function read_member(text, from, stop, prefix, wanted, parents, found)
-  local colon = find(text, '%S', stop + 1)
+  local colon = solid(text, stop + 1)
   if not colon or byte(text, colon) ~= COLON then
     return stop + 1
   end
-  local value = find(text, '%S', colon + 1)
+  local value = solid(text, colon + 1)
   local name = unescape(sub(text, from, stop - 1))
   local path = prefix .. name
   if not value or find(name, '.', 1, true) or not (wanted[path] or parents[path]) then
@@ -140,7 +161,7 @@ local function json_members(text, wanted, max_steps)
   end
   local number_list_end = number_list_jumper(text)
   for _ = 1, max_steps do
-    at = at and find(text, '["{}%[%]]', at)
+    at = at and structural(text, at)
     if not at then
       return nil
     end
