@@ -22,6 +22,13 @@ TIMES = {
     "planner-stable-step": "Stable, one drift step",
     "planner-stable-million": "Stable, one drift step",
 }
+SIMULATORS = {
+    "token-replay-1m-load-first": "1,000,000 requests of token replay, routed by load first, one core (10 s asked)",
+    "token-replay-1m-cache-first": "the same, routed by cache first",
+    "fleet-table-70b": "the 70B table: 6 policies, 10 loads, 5 seeds, two cores (15 min asked)",
+    "trace-describe-1gb": "`cacheroute trace describe` of a made-up access log of 1 GB",
+    "trace-describe-10gb": "the same, 10 GB (2 GB of memory asked); not part of `make bench`",
+}
 STUDIES = {"drift-k128": "128 keys", "drift-k2000": "2,000 keys"}
 _STYLE: Any = {
     "font.size": 9,
@@ -94,6 +101,12 @@ def _page(results: dict[str, dict[str, Any]]) -> str:
             "|---|---|---|---|---|---|---|",
             *(row for name, title in STUDIES.items() for row in _drift_rows(title, results[name])),
             "",
+            "## Traces and simulators",
+            "",
+            "| benchmark | what | time | baseline | ratio | most memory |",
+            "|---|---|---|---|---|---|",
+            *(_simulator_row(name, what) for name, what in SIMULATORS.items() if _is_measured(name)),
+            "",
         ]
     )
 
@@ -103,6 +116,17 @@ def _time_row(name: str, what: str, one: dict[str, Any]) -> str:
         f"| `{name}` | {what} | {one['keys']:,} | {one['destinations']:,} | {one['slots']:,} | {one['value']:.1f} | "
         f"{one['baseline']:.1f} ({one['baseline_name']}) | {one['ratio']:.2f} | {one.get('bytes_per_key', '')} |"
     )
+
+
+def _is_measured(name: str) -> bool:
+    return (BENCH / f"{name}.json").is_file()
+
+
+def _simulator_row(name: str, what: str) -> str:
+    one = _result(name)
+    memory = f"{one['peak_mb']:,.0f} MB" if "peak_mb" in one else ""
+    time, baseline = (f"{one[key]:,.0f} {one['unit']}" for key in ("value", "baseline"))
+    return f"| `{name}` | {what} | {time} | {baseline} ({one['baseline_name']}) | {one['ratio']:.2f} | {memory} |"
 
 
 def _drift_rows(title: str, study: dict[str, Any]) -> Iterator[str]:
