@@ -27,7 +27,7 @@ SIMULATORS = {
     "token-replay-1m-cache-first": "the same, routed by cache first",
     "fleet-table-70b": "the 70B table: 6 policies, 10 loads, 5 seeds, two cores (15 min asked)",
     "trace-describe-1gb": "`cacheroute trace describe` of a made-up access log of 1 GB",
-    "trace-describe-10gb": "the same, 10 GB (2 GB of memory asked); not part of `make bench`",
+    "trace-describe-10gb": "`cacheroute trace describe` of one of 10 GB (2 GB of memory asked); not part of `make bench`",
 }
 STUDIES = {"drift-k128": "128 keys", "drift-k2000": "2,000 keys"}
 _STYLE: Any = {
