@@ -195,7 +195,7 @@ def lose(installation: Installation, how: str) -> None:
     print(
         f"{how}: {len(traffic.answers)} requests, {len(traffic.failed)} failed, stored {repaired:.2f} s, status {reported:.2f} s"
     )
-    assert traffic.failed == []
+    assert [one for one in traffic.failed if how != "delete" or not ended_under(one, victim)] == []
     assert repaired < 2
     assert reported < 2
     successor = (set(after.by_destination()) - (set(before.by_destination()) - {victim})).pop()
@@ -204,6 +204,14 @@ def lose(installation: Installation, how: str) -> None:
         for key, names in served_by(before).items()
     }
     assert unexpected(after, traffic.since(last + 1)) == []
+
+
+def ended_under(answer: Answer, victim: str) -> bool:
+    """Whether the engine itself said that it was ended under the request, as vLLM does on SIGTERM.
+
+    A deletion without grace leaves it no time to finish what it computes (docs/operations.md).
+    """
+    return answer.destination == victim and answer.status == 500 and "EngineCore" in answer.complaint
 
 
 def check_only_its_keys_moved(before: Plan, after: Plan, victim: str) -> None:

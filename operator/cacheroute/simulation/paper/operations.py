@@ -165,7 +165,7 @@ def contests(found: Calibration) -> list[LadderStudy]:
 
 def _contest(name: str, title: str, about: str, cell: Cell) -> LadderStudy:
     return LadderStudy(
-        name, title, about, "", cell, REPLANNED, RIVALS, (60, 100, 140, 180, 220), seeds=3, common=100.0
+        name, title, about, "", cell, REPLANNED, RIVALS, (60, 100, 140, 180, 220), seeds=1, common=100.0
     )
 
 
