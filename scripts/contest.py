@@ -11,7 +11,6 @@ from cacheroute.simulation.contest.contest import contest
 from cacheroute.simulation.contest.made_up import judge, workloads
 from cacheroute.simulation.contest.report import numbers, part
 from cacheroute.simulation.contest.traffic import sources
-from cacheroute.simulation.errors import SimulationError
 from cacheroute.simulation.experiments.backends import Backend
 from cacheroute.simulation.experiments.cell import Cell, Outcome
 from cacheroute.simulation.experiments.progress import progress_bar
@@ -19,29 +18,20 @@ from cacheroute.simulation.experiments.sweep import Tell, Workers, sweep
 from cacheroute.simulation.paper.calibration import calibration
 from cacheroute.simulation.paper.operations import RIVALS
 from cacheroute.simulation.paper.parts import with_part
+from scripts.simulating import ROOT, exit_code
 
-ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 PAGE = ROOT / "docs" / "results.md"
-INTERRUPTED = 130
 
 
 def main(arguments: list[str]) -> int:
     """Simulate and write."""
     options = _parser().parse_args(arguments)
-    try:
-        _write(Path(options.traces), Workers(options.jobs, Backend.LOKY, None, BUILD / "simulations"))
-    except SimulationError as error:
-        sys.stderr.write(f"contest: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write("contest: interrupted; what is done is kept, run it again to go on\n")
-        return INTERRUPTED
-    sys.stdout.write(f"written {PAGE.relative_to(ROOT)}\n")
-    return 0
+    workers = Workers(options.jobs, Backend.LOKY, None, BUILD / "simulations")
+    return exit_code("contest", lambda: _write(Path(options.traces), workers))
 
 
-def _write(folder: Path, workers: Workers) -> None:
+def _write(folder: Path, workers: Workers) -> Path:
     results, judged = [], []
     for source in sources(folder):
         with progress_bar(source.name) as tell:
@@ -56,6 +46,7 @@ def _write(folder: Path, workers: Workers) -> None:
         json.dumps(numbers(results, judged), indent=1) + "\n", encoding="utf-8"
     )
     PAGE.write_text(with_part(PAGE.read_text("utf-8"), "contest", part(results, judged)), encoding="utf-8")
+    return PAGE
 
 
 def _run(workers: Workers, tell: Tell, cells: Sequence[Cell]) -> list[Outcome]:

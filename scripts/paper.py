@@ -5,7 +5,6 @@ import json
 import sys
 from pathlib import Path
 
-from cacheroute.simulation.errors import SimulationError
 from cacheroute.simulation.experiments.backends import Backend
 from cacheroute.simulation.experiments.progress import progress_bar
 from cacheroute.simulation.experiments.sweep import Workers, sweep
@@ -15,28 +14,23 @@ from cacheroute.simulation.paper.study import Study
 from cacheroute.simulation.year.run import run_all
 from cacheroute.simulation.year.studies import year_studies
 from cacheroute.simulation.year.study import TraceStudy
+from scripts.simulating import ROOT, exit_code
 
-ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
-INTERRUPTED = 130
 
 
 def main(arguments: list[str]) -> int:
     """Run what is asked for."""
     options = _parser().parse_args(arguments)
     workers = Workers(options.jobs, Backend(options.backend), options.cluster, BUILD / "simulations")
-    try:
-        chapters = _chapters(workers, quick=options.quick, only=options.only)
-    except SimulationError as error:
-        sys.stderr.write(f"paper: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write("paper: interrupted; what is done is kept, run it again to go on\n")
-        return INTERRUPTED
     docs = BUILD / "paper" if options.quick or options.only else ROOT / "docs"
-    write_report(chapters, docs / "results.md", docs / "images")
-    sys.stdout.write(f"written {(docs / 'results.md').relative_to(ROOT)}\n")
-    return 0
+
+    def write() -> Path:
+        chapters = _chapters(workers, quick=options.quick, only=options.only)
+        write_report(chapters, docs / "results.md", docs / "images")
+        return docs / "results.md"
+
+    return exit_code("paper", write)
 
 
 def _chapters(workers: Workers, *, quick: bool, only: list[str]) -> list[Chapter]:
